@@ -145,6 +145,24 @@ async def test_a_fold_that_is_asked_for_is_waited_for() -> None:
     assert told(result) == [("performed", Reason.FORCED)]
 
 
+async def test_what_a_run_overrides_holds_for_its_fold() -> None:
+    """A fold in the background keeps as much as the run that began it says, and has its focus."""
+    summarizer = GatedSummarizer()
+    summarizer.gate.set()
+    thread = await filled(4)
+    async with BackgroundFold() as ahead:
+        agent = agent_of(ahead, summarizer)
+        overrides = AgentRunConfig(
+            history_reduction_target_override=2, history_reduction_focus="the trains"
+        )
+        await agent.run("question 4", thread=thread, config=overrides)
+    reduction = thread.last_reduction
+
+    assert reduction is not None
+    assert reduction.summarized_up_to_index == 6
+    assert [one.focus for one in summarizer.requests] == ["the trains"]
+
+
 async def test_a_reopened_thread_goes_on_while_the_next_summary_is_written() -> None:
     """An object that holds no message before the cut sends the view of the reduction in force."""
     model, summarizer = ScriptedModel(repeat="fine"), GatedSummarizer()

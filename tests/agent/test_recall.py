@@ -446,3 +446,22 @@ async def test_every_pointer_in_a_request_can_be_followed() -> None:
     assert thread.last_reduction is not None
     for number in {*pointers, *range(thread.last_reduction.summarized_up_to_index)}:
         assert joined(reader(said, number)) == text_of(said[number])
+
+
+async def test_a_tool_of_the_same_name_is_another_one() -> None:
+    """Notes name the tool of this module alone, and not the memory of somebody else."""
+
+    def recall(topic: str) -> str:
+        """Look into the memory."""
+        return f"{topic}: {LONG}"
+
+    steps = [step for n in range(9) for step in (calls((RECALL, {"topic": f"{n}"})), f"It is {n}.")]
+    model = ScriptedModel(steps)
+    agent = Agent(model, tools=[recall], history_reduction=HistoryReductionConfig(ceiling=9_000))
+    thread = await thread_of(SAID)
+    for n in range(9):
+        await agent.run(f"And topic {n}?", thread=thread)
+    sent = " ".join(map(text_of, model.requests[-1].messages))
+
+    assert "Result of recall cleared" in sent
+    assert f"{RECALL}(" not in sent

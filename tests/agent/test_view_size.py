@@ -53,3 +53,42 @@ def test_quotes_make_no_view_larger_beside_a_summary_that_takes_all_its_room() -
     # The first fold brings the words around a summary and quotes.
     assert len(sizes) > 4
     assert all(after < before for before, after in sizes[1:])
+
+
+_SUPPORT = (
+    "Hi, I'm Dana. My order AB-12771 hasn't arrived.",
+    "It left our warehouse on 3 March, tracking 00340434161094.",
+    "Please always reply in short sentences.",
+    "Sure. Short sentences.",
+    "Can you send it to my office instead? 12 Harbour Street, Bristol.",
+    "Done. The new address is 12 Harbour Street, Bristol.",
+    "When will it be here?",
+    "On Friday, before noon.",
+    "Great. Also I was charged twice, 49.90 each.",
+    "I see two charges. I have refunded one of them; reference RF-88120.",
+    "How long does the refund take?",
+    "Three to five working days.",
+    "And can I change the colour to blue?",
+    "The parcel is on its way, so no.",
+    "OK, let's return it then.",
+    "I have noted it.",
+    "Remind me, what was the refund reference?",
+)
+
+
+def test_a_short_talk_keeps_what_was_said_and_not_what_was_asked() -> None:
+    """With hardly any room no rule is said twice, and ids and outcomes come before questions."""
+    items = [
+        {"role": "assistant" if at % 2 else "user", "content": text}
+        for at, text in enumerate(_SUPPORT)
+    ]
+    config = HistoryReductionConfig(
+        counting_unit="messages", target_count=4, summarization_threshold=2
+    )
+    reduced = HistoryReducer(config).reduce_sync(items)
+    view = "\n".join(str(one["content"]) for one in reduced.messages)
+
+    assert reduced.event.reduced_tokens < reduced.event.original_tokens
+    assert all(said in view for said in ("RF-88120", "12 Harbour Street", "49.90", "AB-12771"))
+    assert view.count("always reply in short sentences") == 1
+    assert "How long does the refund take?" not in view

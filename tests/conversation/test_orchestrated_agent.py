@@ -6,10 +6,11 @@ from collections.abc import Sequence
 import pytest
 
 from foldline.agent.agent import Agent
+from foldline.agent.result import TurnResult
 from foldline.conversation.conversation import Conversation
 from foldline.conversation.orchestration import OrchestrationResult
 from foldline.errors import ModelError, RunStartError, ThreadConflictError
-from foldline.history.messages import Message
+from foldline.history.messages import Message, total_usage
 from foldline.providers.model import ChatRequest
 from foldline.testing.model import ModelStep, ScriptedModel, calls
 from foldline.threads.stores.memory import MemoryStore
@@ -34,6 +35,22 @@ def test_several_agents_may_answer_in_one_message() -> None:
     assert texts(model.requests[0].messages) == heard
     assert texts(asyncio.run(conversation.messages())) == [*heard, "I do."]
     assert (result.execution_order, result.execution_count) == (("a", "b"), 2)
+
+
+def test_the_usage_is_that_of_all_turns() -> None:
+    """A result that is made of the last of two turns has the token counts of both."""
+    turns: list[TurnResult] = []
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        turns.extend([await agents["a"].run(), await agents["b"].run()])
+        return OrchestrationResult.of_turn(turns[-1], "b", strategy_name="Both")
+
+    agents = [named(name, ScriptedModel([f"{name} here"], usage=True)) for name in ("a", "b")]
+    conversation = Conversation(agents, orchestrator=Recorded(act))
+
+    result = asyncio.run(conversation.send("one"))
+
+    assert result.usage == total_usage(turn.usage for turn in turns)
 
 
 def test_agents_may_be_asked_at_once() -> None:

@@ -16,7 +16,7 @@ from foldline.history.parts import TextPart, ToolCallPart
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.grammars.anthropic import check_anthropic
-from foldline.testing.model import ScriptedModel
+from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.conversation.stories import agent_named, texts
@@ -59,6 +59,32 @@ async def test_a_reply_is_asked_for_by_a_note_that_is_not_stored() -> None:
     tokens = sum(count_message(message, counter) for message in request.messages)
     assert (sent.tokens, sent.message_count) == (tokens, 3)
     assert texts(await conversation.messages()) == ["begin", "a here", "b here"]
+
+
+async def test_the_note_stays_while_tools_run(tmp_path: Path) -> None:
+    """Later requests of the turn begin with the first one, also where another process goes on."""
+
+    def look() -> str:
+        return "a table"
+
+    model = ScriptedModel([calls(("look", {})), ModelError("down"), calls(("look", {})), "b here"])
+    agents = [agent_named("a"), Agent(model, name="b", tools=[look])]
+    async with SQLiteStore(tmp_path / "chat.db") as store:
+        conversation = Conversation(
+            agents, orchestrator=RoundRobin(), thread=await store.thread("t")
+        )
+        await conversation.send("begin")
+        with pytest.raises(ModelError):
+            await conversation.send()
+    async with SQLiteStore(tmp_path / "chat.db") as store:
+        thread = await store.thread("t")
+        await Conversation(agents, orchestrator=RoundRobin(), thread=thread).resume()
+        said = await thread.get_messages()
+
+    first, *others = [request.messages for request in model.requests]
+    assert texts(first) == ["begin", "a here", NOTE]
+    assert [one[: len(first)] for one in others] == [first] * 3
+    assert others[-1][len(first) :] == tuple(said[2:-1])
 
 
 async def test_each_one_who_has_spoken_since_is_named() -> None:

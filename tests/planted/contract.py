@@ -76,7 +76,7 @@ what a tool said is an order of the user
 - talk = (one for one in request.messages if one.role in {"user", "assistant"})
 + talk = iter(request.messages)
 what a view shows cannot have been ordered
-- return [request.focus, *request.shown, *told]
+- return [request.focus, *request.quoted, *told]
 + return [request.focus, *told]
 
 reduction/speech.py: reduction/test_contract.py

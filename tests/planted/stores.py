@@ -8,7 +8,7 @@ __all__ = ["BUGS"]
 BUGS = bugs_in("""
 threads/stores/flatten.py: threads/stores/test_flatten.py::test_every_epoch_shows_what_its_branch_did
 a flat thread keeps replaced rows among its live ones
-- live = [*_cut(live, 0, at), Span
+- live = [*_cut(live, 0, branch.at), Span
 + live = [*live, Span
 a flat thread has rows that its parent got later
 - min(start, shared.stop)
@@ -136,8 +136,8 @@ deleted bytes stay in the file
 - "secure_delete = ON"
 + "secure_delete = OFF"
 everybody may read the file
-- 0o600
-+ 0o644
+- self.path, flags, 0o600
++ self.path, flags, 0o644
 
 threads/stores/sqlite/file.py: threads/stores/test_sqlite_identity.py
 a log of another file is folded in

@@ -214,3 +214,30 @@ def test_what_was_said_last_is_cut_after_a_sentence() -> None:
 
     assert [item.text for item in cut] == ["assistant: Order holds within a partition. …"]
     assert [item.text for item in half] == ["assistant: Order holds within a partition, Across …"]
+
+
+def test_what_the_view_shows_no_longer_is_told() -> None:
+    """The rules of quotes that gave way are in the digest, and what they asked for."""
+    said = (Message.user("Go on with the blue car."), Message.assistant("It is painted."))
+    gone = ("Never paint a car on a Friday. The red car is for Ann Miller.",)
+    digest = write_digest(SummaryRequest(messages=said, prompt="", budget=90, gone=gone))
+
+    assert "Never paint a car on a Friday. The red car is for Ann" in digest
+    assert "Go on with the blue car." in digest
+
+
+@pytest.mark.parametrize(("budget", "times"), [(60, 0), (600, 1)])
+def test_a_rule_that_the_view_shows_is_repeated_where_there_is_room(
+    budget: int, times: int
+) -> None:
+    """It holds when it is shown no longer, and so it gives way to what is shown nowhere."""
+    rule = "Never paint a car on a Friday."
+    said = [Message.user(rule)]
+    for colour in ("blue", "red", "green", "black", "white", "yellow"):
+        said += [
+            Message.user(f"Is the {colour} car ready?"),
+            Message.assistant(f"The {colour} car is painted, and number {colour}-1 is on it."),
+        ]
+    request = SummaryRequest(messages=tuple(said), prompt="", budget=budget, shown=(rule,))
+
+    assert write_digest(request).count(rule) == times

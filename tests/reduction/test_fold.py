@@ -114,7 +114,7 @@ def make(
 
 
 def test_a_text_is_reviewed_aside() -> None:
-    """What reads a whole source to judge a text is handed to a thread, once for each text."""
+    """What reads a whole source, for quotes or to judge a text, is handed to a thread, once each."""
     handed = list[object]()
 
     async def in_thread(work: Callable[[], None]) -> None:
@@ -123,18 +123,21 @@ def test_a_text_is_reviewed_aside() -> None:
 
     result = attempt(talk(4), ROLLING, Asked(), in_thread=in_thread)
 
-    assert result.writing.calls == len(handed) == 1
+    assert result.writing.calls == 1
+    assert len(handed) == 2
 
 
 def test_what_code_wrote_is_judged_at_once() -> None:
-    """A text of which only the size is looked at needs no thread."""
+    """A text of which only the size is looked at needs no thread; only the quotes do."""
+    handed = list[object]()
 
     async def in_thread(work: Callable[[], None]) -> None:
-        raise AssertionError(work)
+        handed.append(work)
+        work()
 
     result = attempt(talk(4), ROLLING, Asked(), in_thread=in_thread, by_code=frozenset({0}))
 
-    assert result.writing.calls == 1
+    assert result.writing.calls == len(handed) == 1
 
 
 def texts(messages: Iterable[Message]) -> list[str]:
@@ -415,14 +418,14 @@ def test_prompt_and_budget_reach_the_summarizer() -> None:
 
 
 def test_what_is_quoted_leaves_less_room_for_a_summary() -> None:
-    """Quotes and summary together are no longer than a summary alone might be."""
+    """Quotes, what stands around them, and a summary are no longer than one alone might be."""
     asked, quoting = Asked(), msgspec.structs.replace(ROLLING, quote_user_messages=600)
     alone = make(talk(4), msgspec.structs.replace(ROLLING, quote_user_messages=0), asked).state
     beside = make(talk(4), quoting, asked).state
-    more = sum(quote.tokens for quote in beside.quotes)
+    more = sum(quote.tokens for quote in beside.quotes) + 64
     first, second = (request.budget for request in asked.requests)
 
-    assert (alone.quotes, more > 0) == ((), True)
+    assert (alone.quotes, more > 64) == ((), True)
     assert LEAST_BUDGET < second < first
     assert abs(first - second - more * 3 // 4) <= 1
 

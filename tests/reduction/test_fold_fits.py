@@ -1,5 +1,7 @@
 """What a fold keeps word for word, and that its view fits whatever happens."""
 
+import threading
+
 import msgspec
 import pytest
 
@@ -297,3 +299,33 @@ def test_large_messages_stay_whole_if_nobody_wants_them_clipped() -> None:
 
     assert view_of(history, whole)[-1] is history[9]
     assert view_of(history, short)[-1].text != history[9].text
+
+
+def test_what_gives_way_among_quotes_is_given_to_the_summarizer() -> None:
+    """A message that the view quoted, and has no room for any more, is not lost: it is read."""
+    history, asked = talk(8), Asked()
+    quoting = msgspec.structs.replace(ROLLING, quote_user_messages=600)
+    first = make(history, quoting, asked).state
+    history.extend(talk(40))
+    small = msgspec.structs.replace(quoting, context_window_size=600)
+    second = make(history, quoting, asked, first, budget=budget_of(small)).state
+
+    shown = {one.text for one in second.quotes if one.text}
+    gone = [one.text for one in first.quotes if one.text and one.text not in shown]
+    assert asked.requests[0].gone == ()
+    assert gone
+    assert asked.requests[-1].gone == tuple(gone)
+
+
+def test_what_users_say_is_weighed_aside() -> None:
+    """No user message of the folded part is looked at in the event loop."""
+    loops = list[bool]()
+
+    def has_rule(_: str) -> bool:
+        loops.append(threading.current_thread() is threading.main_thread())
+        return False
+
+    attempt(talk(40), ROLLING, Asked(), has_rule=has_rule)
+
+    assert len(loops) > 30
+    assert not any(loops)

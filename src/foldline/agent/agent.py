@@ -27,6 +27,7 @@ from foldline.agent.progress import FixedParts, Progress, TurnSetup
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.refold import Refolded, RefoldOptions, refold
+from foldline.agent.request import offers_recall
 from foldline.agent.result import TurnResult, stored_result
 from foldline.agent.service import begun
 from foldline.agent.telemetry import ObservedModel, Observer
@@ -407,6 +408,7 @@ def _check_parts(
 
 def _fixed(instructions: str, tools: Mapping[str, Tool], options: AgentOptions) -> FixedParts:
     counter, schemas = TokenEstimator(), [encode_json(tool.definition) for tool in tools.values()]
+    texts = [schema.decode() for schema in schemas]
     said = count_message(Message.system(instructions), counter) if instructions else 0
     # Of the settings, those that a vendor puts before the messages.
     given = [options.settings.get(name) for name in ("system", "tools", "tool_choice")]
@@ -419,8 +421,9 @@ def _fixed(instructions: str, tools: Mapping[str, Tool], options: AgentOptions) 
     return FixedParts(
         front=front,
         instructions=said,
-        tools=sum(counter.count(schema.decode()) for schema in schemas),
+        tools=sum(map(counter.count, texts)),
         digest=sha256(written).digest()[:8],
+        recall=offers_recall(texts),
     )
 
 

@@ -134,8 +134,10 @@ class Asking:
         return window
 
     async def _reduced(self, window: ThreadWindow) -> ReducedHistory[Message]:
-        if not self._progress.messages:
-            self._note = handover(window.history, self._setup.agent)
+        said = self._progress.messages
+        if not said or said[0].role == "assistant":
+            # Without an input, it goes on after the answers of others.
+            self._note = handover(window.history, self._setup.agent, own=len(said))
         own, overrides = self._setup.own_reducer, self._overrides
         if own is not None and not (overrides or _NO_OVERRIDES).skip_history_reduction:
             budget = self._with_note(self._setup.budget(self._progress.state), window.history)
@@ -148,7 +150,8 @@ class Asking:
             return unfolded
         if unfolded.verdict.kind == "fold" and self._may_wait(unfolded):
             epoch = self._progress.thread.head.epoch
-            background.start(self._fold_key, partial(self._background_fold, window, epoch))
+            fold = partial(self._background_fold, window, epoch, overrides)
+            background.start(self._fold_key, fold)
             return unfolded
         if background.is_running(self._fold_key):
             # The history has grown so much that the turn has to wait for the fold.
@@ -174,6 +177,14 @@ class Asking:
     def _with_note(self, budget: Budget, history: History) -> Budget:
         note = 0 if self._note is None else count_message(self._note, history.counter)
         return structs.replace(budget, instructions=budget.instructions + note)
+
+    def _noted(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """Return *messages* with the note where it was in the first request of the turn."""
+        own = self._progress.messages[:1]
+        if self._note is None or not all(one in messages for one in own):
+            return messages
+        at = messages.index(own[0]) if own else len(messages)
+        return (*messages[:at], self._note, *messages[at:])
 
     def _cached_front(self, history: History) -> ChatRequest | None:
         """Return what the vendor has in its cache before the view; None if it has nothing there."""
@@ -208,10 +219,10 @@ class Asking:
         )
 
     async def _background_fold(
-        self, window: ThreadWindow, epoch: bytes
+        self, window: ThreadWindow, epoch: bytes, overrides: AgentRunConfig | None
     ) -> ReductionMetadata | None:
         thread = self._progress.thread
-        reduced = await self._reduced_within(window)
+        reduced = await self._reduced_within(window, overrides)
         fold = _fold_of(reduced)
         ground = window.reduction
         if fold is None:
@@ -308,9 +319,7 @@ class Asking:
         setup, progress, history = self._setup, self._progress, basis.history
         iteration, tokens = progress.state.iteration, reduced.event.request_tokens
         view = (*setup.fixed.front.messages, *reduced.messages)
-        messages = missing or view
-        if self._note is not None:
-            messages = (*messages, self._note)
+        messages = self._noted(missing or view)
         if missing:
             tokens = history.tokens(progress.state.service_watermark)
         event = RequestSentEvent(

@@ -13,7 +13,6 @@ from foldline.agent.events import AgentEvent, CheckpointEvent, CheckpointOperati
 from foldline.agent.hold import Hold
 from foldline.agent.own_reducer import ChatReducer
 from foldline.agent.reducer import HistoryReducer
-from foldline.agent.request import RECALL
 from foldline.agent.telemetry import Observer
 from foldline.agent.tools import Tool
 from foldline.errors import CommitUnknownError, ThreadConflictError
@@ -41,6 +40,8 @@ class FixedParts(Struct, frozen=True, kw_only=True):
     tools: int
     # Of the tools.
     digest: bytes
+    # Whether one of them is the tool `recall`.
+    recall: bool
 
 
 class TurnSetup(Struct, frozen=True, kw_only=True):
@@ -75,7 +76,7 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
             instructions=self.fixed.instructions,
             tools=self.fixed.tools,
             ratio=ratio,
-            recall=RECALL in self.tools,
+            recall=self.fixed.recall,
         )
 
 

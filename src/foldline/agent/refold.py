@@ -39,8 +39,8 @@ from foldline.providers.book import parted
 from foldline.providers.digest import DIGEST
 from foldline.reduction.budget import Budget, budget_of
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
-from foldline.threads.pages import written_place
 from foldline.threads.read_only import ThreadWindow
+from foldline.threads.search import written_place
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 

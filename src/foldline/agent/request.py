@@ -20,7 +20,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_tokens
 
 
-__all__ = ["FIXED_PARTS", "RECALL", "RequestFacts", "described", "parts_of"]
+__all__ = ["FIXED_PARTS", "RECALL", "RequestFacts", "described", "offers_recall", "parts_of"]
 
 
 RECALL: Final = "recall"
@@ -29,7 +29,8 @@ RECALL: Final = "recall"
 FIXED_PARTS = ("instructions", "tools", "system messages")
 """The parts of a request that no fold makes smaller."""
 
-_NAMED_RECALL = f'"name":"{RECALL}"'
+# Others have a tool of that name, too.
+_OF_RECALL = (f'"name":"{RECALL}"', '"message":', '"page":', '"search":')
 # The vendors' fields for what a request has, with what they count beside it.
 _INPUT_TOKENS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -37,6 +38,11 @@ _INPUT_TOKENS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "prompt_tokens": (),
     }
 )
+
+
+def offers_recall(schemas: Iterable[str]) -> bool:
+    """Whether one of *schemas* is that of the tool `recall`."""
+    return any(all(part in schema for part in _OF_RECALL) for schema in schemas)
 
 
 class RequestFacts(Struct, frozen=True, kw_only=True):
@@ -79,7 +85,7 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     @property
     def has_recall(self) -> bool:
         """Whether the model can read again what its view does not show."""
-        return any(_NAMED_RECALL in schema for schema in self.schemas)
+        return offers_recall(self.schemas)
 
     def pinned(self, items: Items) -> Pins | None:
         """Return the pins with their messages; those that are not in memory come with them."""

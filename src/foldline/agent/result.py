@@ -170,14 +170,15 @@ def answered_by(message: Message) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def handover(history: History, agent: str) -> Message | None:
-    """Return what ends the request of *agent* if the last message is the answer of another one."""
+def handover(history: History, agent: str, *, own: int = 0) -> Message | None:
+    """Return what stands before the newest *own* answers of *agent* if others answered before them."""
     # Models answer a user, and some vendors refuse a request that ends with an answer.
     # Where none is in memory, the view ends with a message of the user.
-    last = history[len(history) - 1] if len(history) > history.start else None
+    end = len(history) - own
+    last = history[end - 1] if end > history.start else None
     if last is None or last.role != "assistant":
         return None
-    speakers = list(islice(_speakers(history, agent), _MOST_NAMED))
+    speakers = list(islice(_speakers(history, agent, end), _MOST_NAMED))
     if not speakers:
         return None
     newest, *others = speakers
@@ -188,9 +189,9 @@ def handover(history: History, agent: str) -> Message | None:
     return Message.user(f"[{said}. Now it is the turn of {agent}.]")
 
 
-def _speakers(history: History, agent: str) -> Iterator[str]:
-    """Yield who gave each answer since *agent* or a user spoke, the newest first."""
-    newest = len(history) - 1
+def _speakers(history: History, agent: str, end: int) -> Iterator[str]:
+    """Yield who gave each answer before *end* since *agent* or a user spoke, the newest first."""
+    newest = end - 1
     for at in range(newest, history.start - 1, -1):
         message = history[at]
         if message.role == "tool":

@@ -90,7 +90,7 @@ class Sending:
             result = await self._answered()
         else:
             result = await self._admitted(self._orchestrator)
-        result = await self._filled(result)
+        result = self._filled(result)
         return structs.replace(result, execution_time=perf_counter() - started)
 
     async def _admitted(self, orchestrator: Orchestrator) -> OrchestrationResult:
@@ -194,7 +194,7 @@ class Sending:
             config=self._stage.config,
             last_reduction=thread.last_reduction,
             last_agent=None if state is None else state.agent_name or None,
-            turn_number=await self._turn_number(),
+            turn_number=self._turn_number,
             replies_to=None if self._given else await _speaker(thread),
             values=self._values,
         )
@@ -224,9 +224,9 @@ class Sending:
                     listen(piece)
         return result
 
-    async def _turn_number(self) -> int:
-        window = await self._thread.window()
-        return max(1, window.history.exchanges())
+    @property
+    def _turn_number(self) -> int:
+        return max(1, self._thread.head.users)
 
     async def _kept(
         self, result: OrchestrationResult, turn: TurnRecord | None
@@ -288,12 +288,16 @@ class Sending:
             await Progress(thread, ended, lambda _: None, hold=self._hold).commit(change)
         self._stage.look()
 
-    async def _filled(self, result: OrchestrationResult) -> OrchestrationResult:
+    def _filled(self, result: OrchestrationResult) -> OrchestrationResult:
         turns = self._stage.turns
         names = tuple(name for name, _ in turns)
         state, metadata = self._thread.execution_state, result.metadata
         context = {**reduction_context(result.reduction), **metadata.context}
         run_id = self._thread.id if state is None else state.run_id
+        usage, usages = result.usage, [one.usage for _, one in turns]
+        if usages and (usage is None or any(one is usage for one in usages)):
+            # Of one of several turns it is not the total.
+            usage = total_usage(usages)
         return structs.replace(
             result,
             metadata=structs.replace(metadata, context=context),
@@ -301,8 +305,8 @@ class Sending:
             activated_agents=result.activated_agents or tuple(dict.fromkeys(names)),
             execution_order=result.execution_order or names,
             execution_count=max(result.execution_count, len(names)),
-            turn_number=result.turn_number or await self._turn_number(),
-            usage=result.usage or (total_usage([one.usage for _, one in turns]) if turns else None),
+            turn_number=result.turn_number or self._turn_number,
+            usage=usage,
             checkpoint=result.checkpoint or state,
         )
 

@@ -105,13 +105,16 @@ class FoldTask(Struct, frozen=True, kw_only=True, dict=True):
     options: FoldOptions
 
     quoted: int = 0
-    """The tokens of the messages that the fold quotes: what replaces them has that much less room."""
+    """The tokens of the quotes that the fold adds: what replaces the messages has that much less room."""
 
     quotes: tuple[Quote, ...] | None = None
     """Those messages, if they are known for this cut."""
 
     shown: tuple[str, ...] = ()
     """The texts that the view shows word for word beside the summary."""
+
+    gone: tuple[str, ...] = ()
+    """Those of the user that it showed before, and has no room for any more."""
 
     @property
     def start(self) -> int:
@@ -172,6 +175,7 @@ class FoldTask(Struct, frozen=True, kw_only=True, dict=True):
             focus=self.focus,
             budget=most if budget is None else budget,
             shown=self.shown,
+            gone=self.gone if span[1] == self.cut else (),
             stands_for=span[1] - span[0],
             recallable=(span[0], span[1] - 1) if self.options.budget.recall else None,
         )

@@ -5,6 +5,7 @@ Its view fits the request, whatever a summarizer wrote.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 
 from msgspec import Struct
@@ -22,7 +23,7 @@ from foldline.reduction.draft import Draft, FoldOptions, FoldTask, filled, read,
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import clipped, squeezed
 from foldline.reduction.quotes import Quote, QuoteKind, kept_whole, pins_after, quoted, within
-from foldline.reduction.request import DEFAULT_PROMPT, Flow
+from foldline.reduction.request import DEFAULT_PROMPT, Flow, aside
 from foldline.reduction.shortening import clip_text, fitting
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict
@@ -83,10 +84,10 @@ def fold(
     """
     how = config_of_run(config, overrides)
     task = _task_of(history, verdict, how, overrides, options)
-    # What is summarized stays so, if this fold writes nothing.
     active, draft = verdict.state, unchanged(verdict.state)
     if how.strategy == "summarizing" and verdict.cut > task.start:
-        task = _quoting(task, config)
+        # Each user message is looked at, however many there are.
+        task = yield from aside(partial(_quoting, task, config))
         task, draft = yield from _drafted(task, config, verdict)
         if draft.end < task.cut:
             writing = replace(draft.writing, summarizer=None)
@@ -215,17 +216,21 @@ def _quoting(task: FoldTask, config: HistoryReductionConfig) -> FoldTask:
     known = () if task.active is None else task.active.quotes
     # What would give way for the view's size is read by the summarizer instead.
     new, room = sum(one.tokens for one in quotes if one not in known), task.replaced
-    beside = min(_LEAST_BESIDE, room // _PART_BESIDE + (0 if known else _FRAME))
+    frame = 0 if known else _FRAME
+    beside = max(min(room, LEAST_BUDGET), min(_LEAST_BESIDE, room // _PART_BESIDE)) + frame
     excess = new + beside - room if task.cut > task.above else 0
     quotes = _giving_way(quotes, excess, "user")
     shown = [one.text for one in quotes if one.text and one.is_whole]
     if pinned is not None:
         shown.append(task.history[pinned].text)
+    before = [one.text for one in known if one.text and one.is_whole and one.role == "user"]
+    added = sum(one.tokens for one in quotes if one not in known)
     return replace(
         task,
         quotes=quotes,
-        quoted=sum(one.tokens for one in quotes if one not in known),
+        quoted=added + frame if added else 0,
         shown=tuple(shown),
+        gone=tuple(text for text in before if text not in shown),
     )
 
 

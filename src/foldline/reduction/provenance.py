@@ -146,7 +146,7 @@ class Source:
 
     def __init__(self, request: SummaryRequest) -> None:
         """Read what *request* gives to read, and what its instruction names."""
-        given = (request.prompt, request.focus, *request.earlier, *request.shown)
+        given = (request.prompt, request.focus, *request.earlier, *request.quoted)
         self._text = _read("\n".join(map(folded, chain(given, texts_of(request.messages)))))
 
     def lacking(self, statements: Iterable[str]) -> frozenset[str]:

@@ -86,6 +86,9 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
     shown: tuple[str, ...] = ()
     """What the view shows word for word beside the text, such as quoted messages of the user."""
 
+    gone: tuple[str, ...] = ()
+    """What the view showed word for word of the user, and has no room for any more."""
+
     recallable: tuple[int, int] | None = None
     """The numbers of the first and the last message that the text stands for, if the model that
     reads it can call `recall`; None if it cannot."""
@@ -98,6 +101,11 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
 
     summarizer: int = 0
     """The place, in the chain of summarizers, of the one that is asked."""
+
+    @property
+    def quoted(self) -> tuple[str, ...]:
+        """What the view shows word for word, or has shown until now."""
+        return (*self.shown, *self.gone)
 
 
 class Summary(Struct, frozen=True, kw_only=True):

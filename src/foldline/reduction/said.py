@@ -196,7 +196,7 @@ class Said:
             *map(_told, request.earlier),
             *("\n".join(texts_of([_spoken(one)])) for one in talk),
         )
-        return [request.focus, *request.shown, *told]
+        return [request.focus, *request.quoted, *told]
 
     @cached_property
     def _typed(self) -> list[set[str]]:
@@ -210,7 +210,7 @@ class Said:
     def _by_user(self) -> list[str]:
         """What users have typed: what the view shows word for word, then what is summarized."""
         users = (without_reminders(one.text) for one in self._request.messages if one.is_from_user)
-        return [text for text in (*self._request.shown, *users) if len(text) <= TYPED]
+        return [text for text in (*self._request.quoted, *users) if len(text) <= TYPED]
 
     @cached_property
     def _forbidden(self) -> list[tuple[str, set[str]]]:

@@ -7,7 +7,6 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any, Generic, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.agent.blocks import held_by
@@ -25,7 +24,7 @@ from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallRespons
 from foldline.history.repair import NO_RESPONSE
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.grammars import Rule, Violation, check_anthropic, check_openai_chat
-from foldline.testing.report import CheckOutcome, CheckResult, ConformanceReport
+from foldline.testing.report import Check, CheckOutcome, CheckResult, ConformanceReport
 
 
 __all__ = ["GuestCheck", "GuestConformance", "refusals"]
@@ -52,16 +51,10 @@ def refusals(view: Iterable[Message]) -> tuple[Violation, ...]:
     return check_anthropic(None, turns) + check_openai_chat(items)
 
 
-class GuestCheck(Struct, frozen=True, kw_only=True):
+class GuestCheck(Check, frozen=True, kw_only=True):
     """One promise of a codec."""
 
-    name: str
-    """Its name."""
-
-    fact: str
-    """What it proves, in a sentence."""
-
-    check: Callable[["GuestConformance[Any]"], bool | None]
+    check: Callable[..., bool | None]
     """The function that proves it."""
 
 
@@ -95,8 +88,9 @@ class GuestConformance(Generic[_Object]):
     def checks() -> tuple[GuestCheck, ...]:
         """Return every check."""
         return tuple(
-            GuestCheck(name=one.__name__.strip("_"), fact=(one.__doc__ or "").strip(), check=one)
-            for one in _CHECKS
+            GuestCheck(name=name, fact=(one.__doc__ or "").strip(), check=one)
+            for name, one in vars(_Promises).items()
+            if not name.startswith("_")
         )
 
     def run(self) -> ConformanceReport:
@@ -121,7 +115,7 @@ class GuestConformance(Generic[_Object]):
             Exception: The codec raised something else.
         """
         # What one check has spoiled must not hide from the next.
-        own = GuestConformance(self.codec, copy.deepcopy(self.objects))
+        own = _Promises(self.codec, copy.deepcopy(self.objects))
         return check.check(own) is not False
 
     def read(self, objects: Iterable[_Object]) -> list[Message]:
@@ -131,15 +125,6 @@ class GuestConformance(Generic[_Object]):
     def said(self) -> Iterator[tuple[_Object, Message]]:
         """Yield each message with the object that says it."""
         return ((one, message) for one in self.objects for message in self.codec.read(one))
-
-    def changed(self, change: Callable[[Part], Part]) -> Iterator[tuple[Message, Message]]:
-        """Yield each message that *change* changes, as it should be and as it is written and read."""
-        for source, message in self.said():
-            parts = tuple(map(change, message.parts))
-            if parts != message.parts:
-                wanted = replace(message, parts=parts)
-                (found,) = self.codec.read(self.codec.write(wanted, source))
-                yield wanted, found
 
 
 def _expect(found: object, wanted: object, what: str) -> None:
@@ -164,150 +149,129 @@ def _calls(messages: Iterable[Message]) -> list[tuple[str, str]]:
     return calls + [("result", one.id) for one in answers]
 
 
-def _reading_is_repeatable(kit: GuestConformance[Any]) -> None:
-    """An object says the same each time, ids included, and so does an equal one."""
-    once = kit.read(kit.objects)
-    _expect(kit.read(kit.objects), once, "what is read again")
-    _expect(kit.read(copy.deepcopy(kit.objects)), once, "what is read of equal objects")
+class _Promises(GuestConformance[Any]):
+    """The public methods are the checks; what each proves is its docstring."""
 
+    def reading_is_repeatable(self) -> None:
+        """An object says the same each time, ids included, and so does an equal one."""
+        once = self.read(self.objects)
+        _expect(self.read(self.objects), once, "what is read again")
+        _expect(self.read(copy.deepcopy(self.objects)), once, "what is read of equal objects")
 
-def _what_is_read_is_remembered(kit: GuestConformance[Any]) -> None:
-    """What the objects hold can be compared, so that they are read once; equal ones hold the same."""
-    found = held_by(kit.objects)
-    _expect_true(found is not None, "the objects cannot be compared")
-    _expect_true(held_by(copy.deepcopy(kit.objects)) == found, "equal objects hold something else")
-
-
-def _reading_changes_nothing(kit: GuestConformance[Any]) -> None:
-    """What is read is as it was."""
-    before = held_by(kit.objects)
-    kit.read(kit.objects)
-    _expect_true(held_by(kit.objects) == before, "the objects are not as they were")
-
-
-def _a_written_message_reads_the_same(kit: GuestConformance[Any]) -> None:
-    """A message that is written, with its source or without, has the same digest and call ids."""
-    for source, message in kit.said():
-        for own in (source, None):
-            found = list(kit.codec.read(kit.codec.write(message, own)))
-            _expect(_digest(found), _digest([message]), f"the digest of {message.role}")
-            _expect(_calls(found), _calls([message]), f"the calls of {message.role}")
-
-
-def _a_written_message_keeps_its_role(kit: GuestConformance[Any]) -> None:
-    """A message that is written is of the same speaker."""
-    for source, message in kit.said():
-        roles = [one.role for one in kit.codec.read(kit.codec.write(message, source))]
-        _expect(roles, [message.role], "the roles")
-
-
-def _writing_changes_no_source(kit: GuestConformance[Any]) -> None:
-    """What a message was read from is as it was when the message is written."""
-    before = held_by(kit.objects)
-    for source, message in kit.said():
-        kit.codec.write(message, source)
-    _expect_true(held_by(kit.objects) == before, "the objects are not as they were")
-
-
-def _a_part_says_that_part(kit: GuestConformance[Any]) -> bool:
-    """A part of an object with several messages says just those, and the object is as it was."""
-    before, several = held_by(kit.objects), False
-    for one in kit.objects:
-        said = kit.codec.read(one)
-        for at in range(len(said)) if len(said) > 1 else ():
-            several = True
-            for which in ([at], [*range(at)], [*range(at, len(said))]):
-                found = kit.read([kit.codec.part(one, which)] if which else [])
-                wanted = [said[place] for place in which]
-                _expect(_digest(found), _digest(wanted), f"the digest of part {which}")
-                _expect(_calls(found), _calls(wanted), f"the calls of part {which}")
-    _expect_true(held_by(kit.objects) == before, "the objects are not as they were")
-    return several
-
-
-def _a_summary_is_said(kit: GuestConformance[Any]) -> None:
-    """A summary is written as text of the assistant, or of another speaker the guest has for it."""
-    found = kit.read([kit.codec.write(_SUMMARY, None)])
-    _expect("\n".join(one.text for one in found), summary_text(_SUMMARY), "the summary")
-
-
-def _a_missing_result_is_said(kit: GuestConformance[Any]) -> bool:
-    """A result that says that there is none answers its call."""
-    calls = [call for message in kit.read(kit.objects) for call in message.tool_calls]
-    for call in calls:
-        wanted = Message.tool(call.id, NO_RESPONSE, name=call.name)
-        found = kit.read([kit.codec.write(wanted, None)])
-        _expect(_digest(found), _digest([wanted]), "the result")
-    return bool(calls)
-
-
-def _a_shortened_result_keeps_its_call(kit: GuestConformance[Any]) -> bool:
-    """A result that is shown shortened still answers its call, in the shorter words."""
-
-    def change(part: Part) -> Part:
-        if isinstance(part, ToolCallResponsePart):
-            return replace(part, response="[cleared]")
-        return part
-
-    return _changes(kit, change)
-
-
-def _a_call_can_have_another_id(kit: GuestConformance[Any]) -> bool:
-    """A call is written under the id of the message, whatever that of its source was."""
-
-    def change(part: Part) -> Part:
-        return replace(part, id=f"{part.id}_2") if isinstance(part, ToolCallPart) else part
-
-    return _changes(kit, change)
-
-
-def _changes(kit: GuestConformance[Any], change: Callable[[Part], Part]) -> bool:
-    changed = list(kit.changed(change))
-    for wanted, found in changed:
-        _expect(_digest([found]), _digest([wanted]), "the changed message")
-        _expect(_calls([found]), _calls([wanted]), "its calls")
-    return bool(changed)
-
-
-def _a_whole_view_is_the_very_objects(kit: GuestConformance[Any]) -> None:
-    """Without a reduction each object of a sound conversation is in the view as it is."""
-    sound = [one for one in kit.objects if not _calls(kit.codec.read(one))]
-    reducer = HistoryReducer(HistoryReductionConfig(enabled=False))
-    view = GuestView(reducer, kit.codec).reduce_sync(sound).messages
-    _expect([id(one) for one in view], [id(one) for one in sound], "the identities")
-
-
-def _a_view_says_what_ours_says(kit: GuestConformance[Any]) -> None:
-    """Wherever a conversation is cut, its view says what that of its messages says, user first."""
-    for keep in range(1, len(kit.objects) + 1):
-        config = HistoryReductionConfig(
-            strategy="message_counting",
-            counting_unit="messages",
-            target_count=keep,
-            summarization_threshold=0,
+    def what_is_read_is_remembered(self) -> None:
+        """What the objects hold can be compared, so that they are read once; equal ones hold the same."""
+        found = held_by(self.objects)
+        _expect_true(found is not None, "the objects cannot be compared")
+        _expect_true(
+            held_by(copy.deepcopy(self.objects)) == found, "equal objects hold something else"
         )
-        reducer = HistoryReducer(config)
-        found = kit.read(GuestView(reducer, kit.codec).reduce_sync(kit.objects).messages)
-        wanted = reducer.reduce_sync(kit.read(kit.objects)).messages
-        noted = opened(wanted, attrgetter("role"), Message.user(OPENING_NOTE))
-        _expect(_digest(found), _digest(noted), f"the view of {keep} messages")
-        # What its own objects hold that some vendor refuses is not the view's.
-        broken = [one for one in refusals(found) if one.rule in _OF_THE_VIEW]
-        _expect(broken, [], f"what vendors refuse in the view of {keep} messages")
 
+    def reading_changes_nothing(self) -> None:
+        """What is read is as it was."""
+        before = held_by(self.objects)
+        self.read(self.objects)
+        _expect_true(held_by(self.objects) == before, "the objects are not as they were")
 
-_CHECKS: tuple[Callable[[GuestConformance[Any]], bool | None], ...] = (
-    _reading_is_repeatable,
-    _what_is_read_is_remembered,
-    _reading_changes_nothing,
-    _a_written_message_reads_the_same,
-    _a_written_message_keeps_its_role,
-    _writing_changes_no_source,
-    _a_part_says_that_part,
-    _a_summary_is_said,
-    _a_missing_result_is_said,
-    _a_shortened_result_keeps_its_call,
-    _a_call_can_have_another_id,
-    _a_whole_view_is_the_very_objects,
-    _a_view_says_what_ours_says,
-)
+    def a_written_message_reads_the_same(self) -> None:
+        """A message that is written, with its source or without, has the same digest and call ids."""
+        for source, message in self.said():
+            for own in (source, None):
+                found = list(self.codec.read(self.codec.write(message, own)))
+                _expect(_digest(found), _digest([message]), f"the digest of {message.role}")
+                _expect(_calls(found), _calls([message]), f"the calls of {message.role}")
+
+    def a_written_message_keeps_its_role(self) -> None:
+        """A message that is written is of the same speaker."""
+        for source, message in self.said():
+            roles = [one.role for one in self.codec.read(self.codec.write(message, source))]
+            _expect(roles, [message.role], "the roles")
+
+    def writing_changes_no_source(self) -> None:
+        """What a message was read from is as it was when the message is written."""
+        before = held_by(self.objects)
+        for source, message in self.said():
+            self.codec.write(message, source)
+        _expect_true(held_by(self.objects) == before, "the objects are not as they were")
+
+    def a_part_says_that_part(self) -> bool:
+        """A part of an object with several messages says just those, and the object is as it was."""
+        before, several = held_by(self.objects), False
+        for one in self.objects:
+            said = self.codec.read(one)
+            for at in range(len(said)) if len(said) > 1 else ():
+                several = True
+                for which in ([at], [*range(at)], [*range(at, len(said))]):
+                    found = self.read([self.codec.part(one, which)] if which else [])
+                    wanted = [said[place] for place in which]
+                    _expect(_digest(found), _digest(wanted), f"the digest of part {which}")
+                    _expect(_calls(found), _calls(wanted), f"the calls of part {which}")
+        _expect_true(held_by(self.objects) == before, "the objects are not as they were")
+        return several
+
+    def a_summary_is_said(self) -> None:
+        """A summary is written as text of the assistant, or of another speaker the guest has for it."""
+        found = self.read([self.codec.write(_SUMMARY, None)])
+        _expect("\n".join(one.text for one in found), summary_text(_SUMMARY), "the summary")
+
+    def a_missing_result_is_said(self) -> bool:
+        """A result that says that there is none answers its call."""
+        calls = [call for message in self.read(self.objects) for call in message.tool_calls]
+        for call in calls:
+            wanted = Message.tool(call.id, NO_RESPONSE, name=call.name)
+            found = self.read([self.codec.write(wanted, None)])
+            _expect(_digest(found), _digest([wanted]), "the result")
+        return bool(calls)
+
+    def a_shortened_result_keeps_its_call(self) -> bool:
+        """A result that is shown shortened still answers its call, in the shorter words."""
+
+        def change(part: Part) -> Part:
+            if isinstance(part, ToolCallResponsePart):
+                return replace(part, response="[cleared]")
+            return part
+
+        return self._changes(change)
+
+    def a_call_can_have_another_id(self) -> bool:
+        """A call is written under the id of the message, whatever that of its source was."""
+
+        def change(part: Part) -> Part:
+            return replace(part, id=f"{part.id}_2") if isinstance(part, ToolCallPart) else part
+
+        return self._changes(change)
+
+    def _changes(self, change: Callable[[Part], Part]) -> bool:
+        has_changed = False
+        for source, message in self.said():
+            parts = tuple(map(change, message.parts))
+            if parts != message.parts:
+                wanted, has_changed = replace(message, parts=parts), True
+                (found,) = self.codec.read(self.codec.write(wanted, source))
+                _expect(_digest([found]), _digest([wanted]), "the changed message")
+                _expect(_calls([found]), _calls([wanted]), "its calls")
+        return has_changed
+
+    def a_whole_view_is_the_very_objects(self) -> None:
+        """Without a reduction each object of a sound conversation is in the view as it is."""
+        sound = [one for one in self.objects if not _calls(self.codec.read(one))]
+        reducer = HistoryReducer(HistoryReductionConfig(enabled=False))
+        view = GuestView(reducer, self.codec).reduce_sync(sound).messages
+        _expect([id(one) for one in view], [id(one) for one in sound], "the identities")
+
+    def a_view_says_what_ours_says(self) -> None:
+        """Wherever a conversation is cut, its view says what that of its messages says, user first."""
+        for keep in range(1, len(self.objects) + 1):
+            config = HistoryReductionConfig(
+                strategy="message_counting",
+                counting_unit="messages",
+                target_count=keep,
+                summarization_threshold=0,
+            )
+            reducer = HistoryReducer(config)
+            found = self.read(GuestView(reducer, self.codec).reduce_sync(self.objects).messages)
+            wanted = reducer.reduce_sync(self.read(self.objects)).messages
+            noted = opened(wanted, attrgetter("role"), Message.user(OPENING_NOTE))
+            _expect(_digest(found), _digest(noted), f"the view of {keep} messages")
+            # What its own objects hold that some vendor refuses is not the view's.
+            broken = [one for one in refusals(found) if one.rule in _OF_THE_VIEW]
+            _expect(broken, [], f"what vendors refuse in the view of {keep} messages")

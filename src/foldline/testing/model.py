@@ -144,11 +144,7 @@ class ScriptedModel(Script[ModelStep]):
             "so begin a new thread or choose a longer recording"
         )
         return cls(
-            answers[skip:],
-            repeat=lambda _: ModelError(ended),
-            name=name,
-            usage=usage,
-            delay=delay,
+            answers[skip:], repeat=lambda _: ModelError(ended), name=name, usage=usage, delay=delay
         )
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
@@ -227,14 +223,10 @@ def _response_of(messages: tuple[Message, ...]) -> ChatResponse:
     return ChatResponse(messages=messages, finish_reason="tool_call" if has_calls else "stop")
 
 
-def _highest_number(messages: Iterable[Message]) -> int:
-    found = (_CALL_ID.fullmatch(one) for message in messages for one in _ids(message))
-    return max((int(match[1]) for match in found if match), default=0)
-
-
-def _ids(message: Message) -> Iterator[str]:
-    yield from (call.id for call in message.tool_calls)
-    yield from (answer.id for answer in message.tool_call_responses)
+def _highest_number(messages: tuple[Message, ...]) -> int:
+    ids = [one.id for said in messages for one in said.tool_calls]
+    ids += [one.id for said in messages for one in said.tool_call_responses]
+    return max((int(match[1]) for match in map(_CALL_ID.fullmatch, ids) if match), default=0)
 
 
 def _estimated(request: ChatRequest, messages: Iterable[Message]) -> Usage:
@@ -253,17 +245,13 @@ def _deltas(response: ChatResponse) -> Iterator[ChatDelta]:
             case ReasoningPart():
                 yield from map(ReasoningDelta, _words(part.content))
             case ToolCallPart():
-                yield from _call_deltas(part, index)
+                yield ToolCallDelta(index=index, id=part.id, name=part.name)
+                for at in range(0, len(part.arguments), _PIECE):
+                    yield ToolCallDelta(index=index, arguments=part.arguments[at : at + _PIECE])
                 index += 1
             case _:
                 # What is left does not come in pieces.
                 continue
-
-
-def _call_deltas(call: ToolCallPart, index: int) -> Iterator[ChatDelta]:
-    yield ToolCallDelta(index=index, id=call.id, name=call.name)
-    for at in range(0, len(call.arguments), _PIECE):
-        yield ToolCallDelta(index=index, arguments=call.arguments[at : at + _PIECE])
 
 
 def _words(text: str) -> Iterator[str]:

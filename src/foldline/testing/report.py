@@ -5,21 +5,25 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 
-__all__ = ["CheckOutcome", "CheckResult", "ConformanceReport"]
+__all__ = ["Check", "CheckOutcome", "CheckResult", "ConformanceReport"]
 
 
 CheckOutcome: TypeAlias = Literal["kept", "broken", "not_applicable"]
 """The outcome for one promise; it does not apply if what is judged does not make it."""
 
 
-class CheckResult(Struct, frozen=True, kw_only=True):
-    """What one check has shown."""
+class Check(Struct, frozen=True, kw_only=True):
+    """One promise."""
 
     name: str
-    """The name of the check."""
+    """Its name."""
 
     fact: str
-    """What it proves."""
+    """What it proves, in a sentence."""
+
+
+class CheckResult(Check, frozen=True, kw_only=True):
+    """What one check has shown."""
 
     outcome: CheckOutcome
     """Whether it holds."""

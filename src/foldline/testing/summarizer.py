@@ -57,11 +57,7 @@ class ScriptedSummarizer(Script[Step]):
     """
 
     def __init__(
-        self,
-        steps: Iterable[Step] = (),
-        *,
-        repeat: Step | None = None,
-        name: str = "scripted",
+        self, steps: Iterable[Step] = (), *, repeat: Step | None = None, name: str = "scripted"
     ) -> None:
         """
         Answer with *steps*, one after the other, then with *repeat* for ever.

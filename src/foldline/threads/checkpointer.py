@@ -139,7 +139,7 @@ class ThreadCheckpointer:
         if thread is None:
             return 0
         known = await self._newest(thread.key)
-        return await _remove(thread, known[keep_latest:], known[:keep_latest])
+        return await _drop(thread, known[keep_latest:], known[:keep_latest])
 
     async def delete_older_than(self, cutoff: datetime, *, tenant: str = DEFAULT_TENANT) -> int:
         """
@@ -161,7 +161,7 @@ class ThreadCheckpointer:
             known = await self._newest(thread.key)
             old = [one for one in known if one.created_at < cutoff]
             kept = [one for one in known if one.created_at >= cutoff]
-            removed += await _remove(thread, old, kept)
+            removed += await _drop(thread, old, kept)
         return removed
 
     async def _newest(self, key: ThreadKey, limit: int | None = None) -> list[Checkpoint]:
@@ -175,9 +175,7 @@ class ThreadCheckpointer:
             raise CheckpointError(message)
 
 
-async def _remove(
-    thread: ConversationThread, gone: list[Checkpoint], kept: list[Checkpoint]
-) -> int:
+async def _drop(thread: ConversationThread, gone: list[Checkpoint], kept: list[Checkpoint]) -> int:
     """Remove the checkpoints *gone*, and the replaced rows that none of *kept* needs."""
     if gone or thread.head.rewinds != 0:
         keeps = {decode_head(one.head).epoch for one in kept if one.head}

@@ -7,21 +7,19 @@ from typing import Final, Protocol, runtime_checkable
 from foldline.errors import ConfigError, MissingExtraError, StoreCorruptError, StoreKeyError
 
 
-__all__ = ["DAMAGE_ADVICE", "KEY_ID_SIZE", "AesCipher", "Cipher", "Vault"]
+__all__ = ["DAMAGE_ADVICE", "AesCipher", "Cipher", "Vault"]
 
 
 _KEY_SIZES = (16, 24, 32)
 _NONCE_SIZE = 12
 _CHECK_SIZE = 16
+_KEY_ID_SIZE = 8
 
 DAMAGE_ADVICE: Final = (
     "`foldline verify` names what is damaged, `foldline threads export ID --whole-rows` saves what "
     "is whole"
 )
 """What to do about a damaged thread."""
-
-KEY_ID_SIZE: Final = 8
-"""The length of the id of a key in bytes."""
 
 # So far apart that damage makes neither of the other.
 _PLAIN = b"fold"
@@ -73,7 +71,7 @@ class AesCipher:
         except ImportError:
             raise MissingExtraError(package="cryptography", extra="crypto") from None
         self._aes = AESGCM(key)
-        self._key_id = sha256(b"foldline key id\0" + key).digest()[:KEY_ID_SIZE]
+        self._key_id = sha256(b"foldline key id\0" + key).digest()[:_KEY_ID_SIZE]
         self._refusal = InvalidTag
 
     @property
@@ -107,7 +105,6 @@ class Vault:
     """
 
     def __init__(self, cipher: Cipher | None = None) -> None:
-        """Protect with *cipher*, or with a checksum alone."""
         self._cipher = cipher
         self.encrypts = cipher is not None
 
@@ -144,7 +141,7 @@ class Vault:
         if self._cipher is None:
             message = f"{_named(place)} is encrypted: open this store with its key"
             raise StoreKeyError(message)
-        key_id, data = stored[:KEY_ID_SIZE], stored[KEY_ID_SIZE:]
+        key_id, data = stored[:_KEY_ID_SIZE], stored[_KEY_ID_SIZE:]
         try:
             plain = self._cipher.decrypt(data, context)
         except ValueError:

@@ -8,11 +8,10 @@ the messages before the cut is noted with it, so that a commit reads nothing.
 
 from collections.abc import Mapping
 from datetime import datetime
-from types import MappingProxyType
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Self, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from foldline.history.history import History
 from foldline.history.units import CountingUnit
@@ -28,9 +27,7 @@ __all__ = ["LETTERS", "USUAL_MARK", "USUAL_VIEW", "FoldBase", "FoldMark"]
 
 # The unit as it is stored: a head has this mark in every commit.
 _Letter: TypeAlias = Literal["m", "e", "t"]
-LETTERS: Mapping[CountingUnit, _Letter] = MappingProxyType(
-    {"messages": "m", "exchanges": "e", "tokens": "t"}
-)
+LETTERS: Mapping[CountingUnit, _Letter] = {"messages": "m", "exchanges": "e", "tokens": "t"}
 """What is stored for each unit."""
 
 
@@ -44,9 +41,7 @@ class FoldBase(Struct, frozen=True, kw_only=True, gc=False):
     hidden: int = 0
 
     @classmethod
-    def of_row(
-        cls, counts: MessageRow | None, reduction: HistoryReductionState | None
-    ) -> "FoldBase":
+    def of_row(cls, counts: MessageRow | None, reduction: HistoryReductionState | None) -> Self:
         """Return the base of *reduction*, whose last message is that of *counts*."""
         if counts is None or reduction is None:
             return cls()
@@ -60,7 +55,7 @@ class FoldBase(Struct, frozen=True, kw_only=True, gc=False):
     @classmethod
     def guessed(
         cls, reduction: HistoryReductionState, length: int, users: int, tokens: int
-    ) -> "FoldBase":
+    ) -> Self:
         """Return about what *reduction* has before its cut, in a thread with these counts."""
         cut = reduction.summarized_up_to_index
         share = min(1.0, cut / max(1, length))
@@ -69,7 +64,7 @@ class FoldBase(Struct, frozen=True, kw_only=True, gc=False):
         return cls(cut=cut, users=int(users * share), tokens=before, hidden=hidden)
 
     @classmethod
-    def of(cls, history: History, reduction: HistoryReductionState, *, users: int) -> "FoldBase":
+    def of(cls, history: History, reduction: HistoryReductionState, *, users: int) -> Self:
         """Return the base of *reduction* on *history*, which has so many *users* in all."""
         cut = reduction.summarized_up_to_index
         before = history.tokens(0, cut)
@@ -92,11 +87,9 @@ class FoldMark(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     hidden: int = 0
     since: datetime | None = None
 
-    def based(self, base: FoldBase) -> "FoldMark":
+    def based(self, base: FoldBase) -> Self:
         """Return the mark with *base*, and no fold due."""
-        return replace(
-            self, cut=base.cut, users=base.users, tokens=base.tokens, hidden=base.hidden, since=None
-        )
+        return replace(self, since=None, **asdict(base))
 
 
 _USUAL = HistoryReductionConfig()

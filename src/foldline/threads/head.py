@@ -105,7 +105,6 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     rewinds: int | None = None
     # The indexes of the pinned messages, in order.
     pins: tuple[int, ...] = ()
-    # When a fold is due, and since when one is.
     due: FoldMark | None = None
     # Always written, which a plain default is not.
     format: int = msgspec.field(default_factory=lambda: HEAD_FORMAT)
@@ -281,12 +280,10 @@ class ThreadRecord(Struct, frozen=True, kw_only=True, gc=False):
     display_name: str = ""
     metadata: Mapping[str, object] = {}
     execution: AgentLoopState | None = None
-    # The newest reduction, and the name of its document.
     reduction: HistoryReductionState | None = None
     reduction_name: str = ""
     # The tool calls whose answers are not yet messages, in the order of their intents.
     tools: tuple[ToolRun, ...] = ()
-    # Who runs a turn.
     lease: Lease | None = None
     # The newest rows, if they were read along.
     tail: Sequence[StoredRow] = ()

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal, TypeAlias, overload
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias, overload
 
 import msgspec
 from msgspec import Struct
@@ -79,7 +79,7 @@ class CurrentMessages(Sequence[Message]):
         self._history = history
 
     @classmethod
-    def of(cls, history: History) -> "CurrentMessages":
+    def of(cls, history: History) -> Self:
         """Stand for all of *history* as it is now."""
         return cls(history.total, history.digest(), history=history)
 
@@ -225,23 +225,23 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Whether the run can be resumed: it has begun and not ended."""
         return not self.is_terminated
 
-    def next_iteration(self) -> "AgentLoopState":
+    def next_iteration(self) -> Self:
         """Return the state with the next iteration begun."""
         return replace(self, iteration=self.iteration + 1)
 
-    def with_success(self) -> "AgentLoopState":
+    def with_success(self) -> Self:
         """Return the state with no failures in a row."""
         return replace(self, consecutive_failures=0)
 
-    def with_failure(self) -> "AgentLoopState":
+    def with_failure(self) -> Self:
         """Return the state with one more failure in a row."""
         return replace(self, consecutive_failures=self.consecutive_failures + 1)
 
-    def with_completed(self, names: Iterable[str]) -> "AgentLoopState":
+    def with_completed(self, names: Iterable[str]) -> Self:
         """Return the state with the tools *names* called and answered."""
         return replace(self, completed_functions=self.completed_functions.union(names))
 
-    def with_tool_call(self, name: str, signature: str) -> "AgentLoopState":
+    def with_tool_call(self, name: str, signature: str) -> Self:
         """Return the state with a call of the tool *name* noted, *signature* a digest of it."""
         is_repeat = self.last_signatures.get(name) == signature
         repeats = self.repeat_counts.get(name, 0) + 1 if is_repeat else 1
@@ -251,13 +251,11 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
             repeat_counts={**self.repeat_counts, name: repeats},
         )
 
-    def with_reduction(self, reduction: HistoryReductionState | None) -> "AgentLoopState":
+    def with_reduction(self, reduction: HistoryReductionState | None) -> Self:
         """Return the state with *reduction* as the active one."""
         return replace(self, active_reduction=reduction)
 
-    def with_service(
-        self, thread_id: str | None, watermark: int = 0, *, mark: str = ""
-    ) -> "AgentLoopState":
+    def with_service(self, thread_id: str | None, watermark: int = 0, *, mark: str = "") -> Self:
         """Return the state with what the vendor holds, which is nothing if *thread_id* is None."""
         is_held = thread_id is not None
         return replace(
@@ -267,9 +265,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
             service_mark=mark if is_held else "",
         )
 
-    def with_vendor(
-        self, model: str, *, ratio: float, window: int | None = None
-    ) -> "AgentLoopState":
+    def with_vendor(self, model: str, *, ratio: float, window: int | None = None) -> Self:
         """Return the state with what was learned of *model*: its count, and that it takes less."""
         known = self.learned.get(model)
         before = known.window if known else None
@@ -280,7 +276,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         newest = (model, LearnedModel(ratio=ratio, window=least))
         return replace(self, learned=dict([*others, newest][-_MODELS_KEPT:]))
 
-    def terminated(self, reason: str) -> "AgentLoopState":
+    def terminated(self, reason: str) -> Self:
         """Return the state with the run ended for *reason*."""
         return replace(self, is_terminated=True, termination_reason=reason)
 

@@ -269,8 +269,7 @@ class ReadOnlyThread:
         for message in await self._guarded(lambda reader: reader.messages(0, stop)):
             if message.is_from_user and (words := without_reminders(message.text).split()):
                 text = " ".join(words)
-                is_long = len(text) > _NAME_LENGTH
-                return text[: _NAME_LENGTH - 3] + "..." if is_long else text
+                return text if len(text) <= _NAME_LENGTH else text[: _NAME_LENGTH - 3] + "..."
         return _UNNAMED
 
     async def to_snapshot(self) -> bytes:
@@ -372,8 +371,7 @@ class ReadOnlyThread:
         if head.created_at == seen.created_at and stored.revision != seen.revision:
             return self._conflict(stored.revision)
         # A thread that was deleted and made again may have come to the same revision.
-        is_same = head.epoch == seen.epoch
-        return None if is_same else ThreadNotFoundError(thread_id=self.id)
+        return None if head.epoch == seen.epoch else ThreadNotFoundError(thread_id=self.id)
 
     def _conflict(self, actual: int, *, expected: int | None = None) -> ThreadConflictError:
         expected = self.head.revision if expected is None else expected

@@ -212,9 +212,8 @@ class ThreadReader:
         """Return the history that a turn needs: all of it, or what follows the cut."""
         count, cut = self._head.count, 0 if reduction is None else reduction.read_up_to
         if reduction is None or not 0 < cut <= self._head.length:
-            return extend_history(
-                History(counter=self.context.counter), await self._known(0, count)
-            )
+            rows = await self._known(0, count)
+            return extend_history(History(counter=self.context.counter), rows)
         system = await self._system_rows()
         first = _seq_of(cut - 1, system)
         rows = await self._known(first, count)
@@ -384,8 +383,9 @@ class Query(Struct, frozen=True):
 
     def fits(self, text: str) -> bool:
         """Whether *text* has every phrase."""
-        words = words_of(text)
-        return all(_holds(words, phrase) for phrase in self.phrases)
+        # No word has a space in it.
+        said = f" {' '.join(words_of(text))} "
+        return all(f" {' '.join(phrase)} " in said for phrase in self.phrases)
 
     def excerpt(self, text: str) -> str:
         """Return the part of *text* around what is searched for; see `place`."""
@@ -418,12 +418,6 @@ def _places(plain: str, phrase: Sequence[str]) -> list[int]:
     whole = [one.start() for one in re.finditer(rf"(?<!\w){words}(?!\w)", plain)]
     # A character that is a word stands beside others.
     return whole or [one.start() for one in re.finditer(words, plain)]
-
-
-def _holds(words: Sequence[str], phrase: Sequence[str]) -> bool:
-    size = len(phrase)
-    starts = (place for place, word in enumerate(words) if word == phrase[0])
-    return any(tuple(words[start : start + size]) == tuple(phrase) for start in starts)
 
 
 def words_of(text: str) -> list[str]:

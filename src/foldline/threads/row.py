@@ -20,7 +20,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import msgspec
@@ -114,10 +113,8 @@ class KnownRow(Struct, frozen=True, gc=False):
 _ENCODER = msgspec.msgpack.Encoder()
 _decode = msgspec.msgpack.Decoder(MessageRow).decode
 
-_LETTERS: Mapping[Role, bytes] = MappingProxyType(
-    {"system": b"s", "user": b"u", "assistant": b"a", "tool": b"t"}
-)
-_ROLES: Mapping[int, Role] = MappingProxyType({key[0]: role for role, key in _LETTERS.items()})
+_LETTERS: Mapping[Role, bytes] = {"system": b"s", "user": b"u", "assistant": b"a", "tool": b"t"}
+_ROLES: Mapping[int, Role] = {key[0]: role for role, key in _LETTERS.items()}
 _role_of = _ROLES.get
 
 

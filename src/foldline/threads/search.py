@@ -7,21 +7,25 @@ store could not have it. Many threads are read at a time, since a database is as
 
 import asyncio
 import logging
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Final, TypeVar
 
+import msgspec
 from msgspec import Struct
 
-from foldline.errors import StoreCorruptError, ThreadConflictError, ThreadNotFoundError
+from foldline.checks import expect
+from foldline.errors import ConfigError, StoreCorruptError, ThreadConflictError, ThreadNotFoundError
 from foldline.threads.key import ThreadKey
-from foldline.threads.pages import written_place
 from foldline.threads.reader import Match
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["SearchPage", "ThreadMatch", "search_page"]
+__all__ = ["SearchPage", "ThreadMatch", "place_after", "search_page", "written_place"]
 
 
+_Place = TypeVar("_Place")
 _LOG = logging.getLogger("foldline")
 
 # So many small reads a database answers at once.
@@ -104,3 +108,20 @@ async def _found(
     except StoreCorruptError:
         _LOG.warning("thread %r is damaged: see `foldline verify`", thread.id)
         return []
+
+
+def written_place(place: tuple[object, ...]) -> str:
+    """Return *place*, the last of a page, as letters, digits, `-` and `_`."""
+    return urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
+
+
+def place_after(name: str, cursor: str, kind: type[_Place]) -> _Place | None:
+    """Return what `written_place` was given; None for an empty *cursor*; ConfigError for others."""
+    expect(name, cursor, str)
+    if not cursor:
+        return None
+    try:
+        return msgspec.json.decode(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), type=kind)
+    except (Error, ValueError, msgspec.MsgspecError):
+        message = f"{name} must be the `next` of a page of the same list, got another text"
+        raise ConfigError(message) from None

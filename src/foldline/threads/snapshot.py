@@ -68,10 +68,7 @@ class _Format(Struct, rename="pascal"):
 _encode = msgspec.json.Encoder().encode
 
 # The names that the original framework used at one time or another.
-_OLD_NAMES = {
-    "MessageStoreState": "MessageStoreSnapshot",
-    "LastReductionState": "LastReduction",
-}
+_OLD_NAMES = {"MessageStoreState": "MessageStoreSnapshot", "LastReductionState": "LastReduction"}
 
 
 def encode_snapshot(record: ThreadRecord, messages: Iterable[Message]) -> bytes:

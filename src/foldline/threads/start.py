@@ -49,6 +49,7 @@ from foldline.threads.tools import answer_of
 
 
 __all__ = [
+    "Decided",
     "RunStart",
     "check_place",
     "cleared",
@@ -76,6 +77,9 @@ _RUN_KINDS: tuple[tuple[DocumentKind, str | None], ...] = (("tool", None), ("exe
 
 RunStart: TypeAlias = Literal["fresh", "continue", "resume"]
 """How a run starts: with new messages, with the history alone, or inside an open run."""
+
+Decided: TypeAlias = tuple[ThreadRecord, Change]
+"""The thread that a commit begins with, and what it changes."""
 
 
 def run_start(
@@ -272,17 +276,13 @@ async def fitting_reductions(
     return []
 
 
-async def rewound(
-    reader: ThreadReader, record: ThreadRecord, at: int
-) -> tuple[ThreadRecord, Change]:
+async def rewound(reader: ThreadReader, record: ThreadRecord, at: int) -> Decided:
     """Return what takes back everything from the index *at* on."""
     check_place("at", at, record.head.length)
     return await _redone(reader, record, await reader.seq_of(at))
 
 
-async def shortened(
-    reader: ThreadReader, record: ThreadRecord, count: int
-) -> tuple[ThreadRecord, Change] | None:
+async def shortened(reader: ThreadReader, record: ThreadRecord, count: int) -> Decided | None:
     """Return what takes back the newest *count* messages, of any role; None for none of them."""
     check_place("count", count, record.head.count)
     if count == 0:
@@ -292,7 +292,7 @@ async def shortened(
 
 async def replaced(
     reader: ThreadReader, record: ThreadRecord, messages: Sequence[Message]
-) -> tuple[ThreadRecord, Change] | None:
+) -> Decided | None:
     """Return what makes *messages* all that the thread holds; None if they are that already."""
     count = record.head.count
     same = await reader.same(messages)
@@ -305,7 +305,7 @@ async def replaced(
 
 async def _redone(
     reader: ThreadReader, record: ThreadRecord, seq: int, messages: Sequence[Message] = ()
-) -> tuple[ThreadRecord, Change]:
+) -> Decided:
     """Return what takes back the rows from *seq* on and appends *messages* there."""
     head = await reader.head_at(seq)
     known = await stored_reductions(reader.context, record)
@@ -324,7 +324,7 @@ async def _redone(
 
 async def edited(
     reader: ThreadReader, record: ThreadRecord, index: int, message: Message
-) -> tuple[ThreadRecord, Change]:
+) -> Decided:
     """Return what puts *message* in the place of the one at *index*; all that follows stays."""
     check_place("index", index, record.head.length - 1)
     if message.role == "system":
@@ -341,7 +341,7 @@ async def edited(
 
 async def repinned(
     reader: ThreadReader, record: ThreadRecord, at: int | str, *, pin: bool
-) -> tuple[ThreadRecord, Change] | None:
+) -> Decided | None:
     """Return what pins or unpins the message at the index *at*, or with that id; None if nothing."""
     if isinstance(at, str):
         at = await reader.position_of(at)
@@ -367,7 +367,7 @@ async def stored_reductions(context: StoreContext, record: ThreadRecord) -> list
     return [decode_reduction(context.vault, record.key, one) for one in stored]
 
 
-async def undone(reader: ThreadReader, record: ThreadRecord) -> tuple[ThreadRecord, Change] | None:
+async def undone(reader: ThreadReader, record: ThreadRecord) -> Decided | None:
     """Return what revokes the newest reduction; None if there is none."""
     known = await stored_reductions(reader.context, record)
     if not known:
@@ -377,7 +377,7 @@ async def undone(reader: ThreadReader, record: ThreadRecord) -> tuple[ThreadReco
     return before, Change(drop=[("reduction", known[0].name)])
 
 
-async def cleared(reader: ThreadReader, record: ThreadRecord) -> tuple[ThreadRecord, Change]:
+async def cleared(reader: ThreadReader, record: ThreadRecord) -> Decided:
     """Return what deletes everything that was said and stored with it."""
     head = record.head
     empty = replace(

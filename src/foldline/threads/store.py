@@ -26,9 +26,8 @@ from foldline.threads.commit import Planned, carry_out
 from foldline.threads.head import ThreadRecord, decode_record
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant, key_of, listed_key
 from foldline.threads.lease import TURN_LEASE, TURN_WAIT
-from foldline.threads.pages import place_after, written_place
 from foldline.threads.reader import Query
-from foldline.threads.search import SearchPage, search_page
+from foldline.threads.search import SearchPage, place_after, search_page, written_place
 from foldline.threads.snapshot import decode_snapshot
 from foldline.threads.start import delete_expired, is_expired, make_room, plan_new, plan_restore
 from foldline.threads.storage import CheckpointRetention, StoreContext, StoredThread, ThreadStorage

@@ -28,6 +28,7 @@ from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.reader import ThreadReader
 from foldline.threads.row import KnownRow, extend_history
 from foldline.threads.start import (
+    Decided,
     cleared,
     edited,
     is_expired,
@@ -343,9 +344,7 @@ class ConversationThread(ReadOnlyThread):
         """Take back the newest message, of any role, and return it; None if there is none."""
         popped: list[Message] = []
 
-        async def _popped(
-            reader: ThreadReader, record: ThreadRecord
-        ) -> tuple[ThreadRecord, Change] | None:
+        async def _popped(reader: ThreadReader, record: ThreadRecord) -> Decided | None:
             count = record.head.count
             popped.extend(await reader.messages(max(0, count - 1), count))
             return await shortened(reader, record, 1) if popped else None
@@ -432,10 +431,7 @@ class ConversationThread(ReadOnlyThread):
         return ConversationThread(self.context, await self._fork(thread_id, at))
 
     async def _redo(
-        self,
-        decide: Callable[
-            [ThreadReader, ThreadRecord], Awaitable[tuple[ThreadRecord, Change] | None]
-        ],
+        self, decide: Callable[[ThreadReader, ThreadRecord], Awaitable[Decided | None]]
     ) -> None:
         async with self._lock:
             decided = await self._guarded(lambda reader: decide(reader, self._record))

@@ -5,8 +5,8 @@ Turns that workers answer, in any number of processes: each turn once, and in or
 coroutines work with any queue, and need no extra.
 """
 
+from collections.abc import Mapping
 from importlib import import_module
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from foldline.errors import MissingExtraError
@@ -44,15 +44,13 @@ __all__ = [
 ]
 
 
-_LATE = MappingProxyType(
-    {
-        "FailedJob": "foldline.workers.status",
-        "QueueStatus": "foldline.workers.status",
-        "WorkerMetrics": "foldline.workers.metrics",
-        "status_of": "foldline.workers.status",
-        "Workers": "foldline.workers.workers",
-    }
-)
+_LATE: Mapping[str, str] = {
+    "FailedJob": "foldline.workers.status",
+    "QueueStatus": "foldline.workers.status",
+    "WorkerMetrics": "foldline.workers.metrics",
+    "status_of": "foldline.workers.status",
+    "Workers": "foldline.workers.workers",
+}
 
 
 def __getattr__(name: str) -> object:

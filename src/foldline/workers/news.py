@@ -25,7 +25,6 @@ class News:
     """Says, and hears, of which turn there is something new to read; it only saves time."""
 
     def __init__(self, connector: PsycopgConnector, channel: str) -> None:
-        """Use *channel* of the database of *connector*."""
         self._connector = connector
         self._channel = channel
         self._waiting: dict[str, list[asyncio.Event]] = {}

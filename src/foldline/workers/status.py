@@ -1,5 +1,6 @@
 """How a queue stands: what waits, runs, stands still and has failed."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -132,11 +133,7 @@ async def queue_status(
 async def failed_jobs(app: App, queue: str, *, limit: int, store: ThreadStore) -> list[FailedJob]:
     """Return the newest jobs of *queue* that were given up, and why *store* says they were."""
     rows = await connector_of(app).execute_query_all_async(_FAILED, queue=queue, limit=limit)
-    found: list[FailedJob] = []
-    for row in rows:
-        error = await _error(store, row["tenant"], row["thread"], row["turn"])
-        found.append(FailedJob(**row, error=error))
-    return found
+    return [FailedJob(**row, error=await _error(store, row)) for row in rows]
 
 
 async def forget_failed(app: App, queue: str, *, lock: str, turn: str) -> None:
@@ -144,12 +141,12 @@ async def forget_failed(app: App, queue: str, *, lock: str, turn: str) -> None:
     await connector_of(app).execute_query_async(_FORGET, queue=queue, lock=lock, turn=turn)
 
 
-async def _error(store: ThreadStore, tenant: str, thread: str, turn: str) -> str:
-    if not (tenant and thread and turn):
+async def _error(store: ThreadStore, job: Mapping[str, str]) -> str:
+    if not (job["tenant"] and job["thread"] and job["turn"]):
         return ""
     # Without the key of an encrypted store the rest can be shown all the same.
     with suppress(StoreError):
-        post = await Post.find(store, ThreadKey(tenant, thread), turn)
+        post = await Post.find(store, ThreadKey(job["tenant"], job["thread"]), job["turn"])
         return "" if post is None or post.failure is None else post.failure[0]
     return ""
 

@@ -201,11 +201,7 @@ async def give_up_turn(
 
 
 async def fold_thread(
-    agent: Agent,
-    store: ThreadStore,
-    thread_id: str | ThreadKey,
-    *,
-    tenant: str = DEFAULT_TENANT,
+    agent: Agent, store: ThreadStore, thread_id: str | ThreadKey, *, tenant: str = DEFAULT_TENANT
 ) -> HistoryReductionEvent:
     """
     Fold a thread now, as *agent* would, and return what was done; see `Agent.fold`.
@@ -248,9 +244,7 @@ class _Shown:
     """Stores what the answer of a turn looks like so far, every now and then."""
 
     def __init__(self, post: Post, every: float | None, shown: Callable[[], None] | None) -> None:
-        self._post = post
-        self._every = every
-        self._shown = shown
+        self._post, self._every, self._shown = post, every, shown
         # By the number of the model call: a call that is made again begins again.
         self._said: dict[int, list[str]] = {}
         self._news = asyncio.Event()

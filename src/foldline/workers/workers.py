@@ -105,7 +105,10 @@ class Workers:
         Raises:
             ConfigError: An argument is wrong.
         """
-        _check_parts(agent, store, queue, retries, (show_every, lease), metrics)
+        _check_parts(agent, store, queue, retries, metrics)
+        for name, value in (("show_every", show_every), ("lease", lease)):
+            if value is not None:
+                expect_seconds(name, value)
         self.agent = agent
         """Who answers."""
         self.store = store
@@ -215,13 +218,8 @@ class Workers:
         It is woken when there is something new to read; *looks* is how many seconds pass between two
         looks at the store if it is not.
         """
-        return PostedTurn(
-            self.store,
-            key_of(thread_id, tenant),
-            turn_id,
-            looks=looks,
-            wakes=self._news.waiting,
-        )
+        key = key_of(thread_id, tenant)
+        return PostedTurn(self.store, key, turn_id, looks=looks, wakes=self._news.waiting)
 
     async def fold(self, thread_id: str | ThreadKey, *, tenant: str = DEFAULT_TENANT) -> None:
         """
@@ -404,12 +402,7 @@ class Workers:
 
 
 def _check_parts(
-    agent: object,
-    store: object,
-    queue: str,
-    retries: object,
-    seconds: tuple[float | None, float | None],
-    metrics: object,
+    agent: object, store: object, queue: str, retries: object, metrics: object
 ) -> None:
     expect("agent", agent, Agent)
     expect("store", store, ThreadStore)
@@ -419,9 +412,6 @@ def _check_parts(
     if not _QUEUE.fullmatch(queue):
         message = "queue must be 1 to 40 characters of a-z 0-9 _, and begin with a letter"
         raise ConfigError(message)
-    for name, value in zip(("show_every", "lease"), seconds, strict=True):
-        if value is not None:
-            expect_seconds(name, value)
 
 
 def _away(error: Exception) -> StoreError:

@@ -127,6 +127,20 @@ def test_settings_beside_the_body(vendor: VendorServer, spec: str) -> None:
     assert "extra_headers" not in found
 
 
+def test_the_calls_of_another_agent_are_sent_with_a_tool() -> None:
+    """Anthropic refuses calls where no tool is defined, so one is that the model cannot call."""
+    call = {"type": "tool_use", "id": "t1", "name": "find", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "it"}
+    items = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    talk = (QUESTION, *from_anthropic(items))
+    found, own = body(*talk), {"type": "web_search_20250305", "name": "web_search"}
+
+    assert [tool["name"] for tool in found["tools"]] == ["none"]
+    assert found["tool_choice"] == {"type": "none"}
+    assert body(*talk, settings={"tools": [own]})["tools"] == [own]
+    assert "tools" not in body(QUESTION)
+
+
 def test_the_limit_of_anthropic() -> None:
     """A limit is always sent, and what a model may think is added to what it may write."""
     thinking = {"type": "enabled", "budget_tokens": 2000}

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from foldline.errors import StoreBusyError, StoreError
-from foldline.threads.stores.line import Job, Line
-from foldline.threads.stores.patience import PARTS, Patience
+from foldline.threads.stores.line import PARTS, Job, Line, Patience
 
 
 class Desk:

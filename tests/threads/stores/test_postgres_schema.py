@@ -11,7 +11,7 @@ import pytest
 
 from foldline.errors import ConfigError, MissingExtraError, StoreError, StoreVersionError
 from foldline.history.messages import Message
-from foldline.threads.stores.flatten import Part, flatten
+from foldline.threads.stores.flatten import Span, flatten
 from foldline.threads.stores.postgres import schema
 from foldline.threads.stores.postgres.schema import PACKAGE
 from foldline.threads.stores.postgres.store import PostgresStore
@@ -149,7 +149,7 @@ def test_a_killed_migration_is_made_again(
     materialize_postgres("postgres-2", postgres_dsn)
     old, done = catalog(postgres_dsn), list[object]()
 
-    def die(*given: object) -> Iterator[Part]:
+    def die(*given: object) -> Iterator[tuple[int | str, list[Span]]]:
         done.append(given)
         if len(done) > 5:
             raise KeyboardInterrupt
@@ -172,7 +172,7 @@ def test_a_long_migration_has_no_deadline(
     materialize_postgres("postgres-2", postgres_dsn)
     slept = list[float]()
 
-    def slow(*given: object) -> Iterator[Part]:
+    def slow(*given: object) -> Iterator[tuple[int | str, list[Span]]]:
         time.sleep(0.1)
         slept.append(0.1)
         return flatten(*given)  # type: ignore[arg-type]

@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from foldline.history.tokens import MESSAGE_TOKENS
 from foldline.providers.digest.calls import offer_calls
 from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.ledger import build_ledger, offer_entries
-from foldline.providers.digest.outline import CountTokens, Earlier, Item, read_earlier
+from foldline.providers.digest.outline import TIGHT, CountTokens, Earlier, Item, read_earlier
 from foldline.providers.digest.rules import offer_rules
 from foldline.providers.digest.span import Span, Speech, read_span
 from foldline.providers.digest.text import one_line
@@ -41,7 +42,7 @@ class Material(Struct, frozen=True, kw_only=True):
     """How many tokens a text may have to be worth more than its sources."""
 
     speeches: Sequence[Speech]
-    """What was said and is not shown word for word beside the text."""
+    """What was said and is not shown word for word beside the text, where it would be repeated."""
 
     asked: Sequence[str]
     """The requests in earlier records that are not shown either."""
@@ -63,9 +64,11 @@ def read_material(
     """Return what code reads from *request* for any room; *rest* is called now and then."""
     finder = Finder(rest)
     earlier = read_earlier(request.earlier)
-    span = read_span(request.messages, finder, request.earlier)
+    span = _with_gone(read_span(request.messages, finder, request.earlier), request, finder)
     prior = earlier.lines
     shown = frozenset(map(one_line, finder.clean(request.shown)))
+    # Rules hold when they are shown no longer.
+    tight = shown if request.budget <= TIGHT else ()
     uses = uses_of(span)
     facts = facts_of(uses, extractors)
     trail = trail_of(earlier.records, facts)
@@ -77,7 +80,6 @@ def read_material(
         listed=trail.files,
         replaced={value: uses[place].position for value, place in trail.replaced.items()},
     )
-    newest = next((one.text for one in reversed(span.speeches) if one.role == "user"), "")
     counts = _counts(request, earlier, span.roles)
     called = _call_counts(uses, earlier, counts, span.roles)
     asked = tuple(line for line in prior(Section.REQUESTS) if line not in shown)
@@ -87,12 +89,13 @@ def read_material(
         earlier=earlier,
         counts=counts,
         most=_worthwhile(span, earlier, count, most=request.budget),
-        # What the view shows is not repeated. Rules are: they hold when it is shown no longer.
         speeches=[one for one in span.speeches if not shown or one_line(one.text) not in shown],
         asked=asked,
-        is_shown=bool(shown) and (not newest or one_line(newest) in shown),
+        is_shown=bool(shown) and _newest_of(span) in {"", *shown},
         sections={
-            Section.RULES: offer_rules(span.speeches, prior=prior(Section.RULES), asked=asked),
+            Section.RULES: offer_rules(
+                span.speeches, prior=prior(Section.RULES), asked=asked, shown=tight
+            ),
             Section.USED: offer_entries(ledger.used),
             Section.SEEN: offer_entries(ledger.seen),
             **offer_trail(trail),
@@ -101,6 +104,17 @@ def read_material(
             ),
         },
     )
+
+
+def _newest_of(span: Span) -> str:
+    """Return what a user said last, in one line."""
+    return next((one_line(one.text) for one in reversed(span.speeches) if one.role == "user"), "")
+
+
+def _with_gone(span: Span, request: SummaryRequest, finder: Finder) -> Span:
+    """Return *span* with what the view does not show any more, as if it had just been said."""
+    gone = (Speech(-1, "user", text) for text in finder.clean(request.gone))
+    return replace(span, speeches=(*gone, *span.speeches))
 
 
 def _counts(request: SummaryRequest, earlier: Earlier, roles: Counts) -> Counts:

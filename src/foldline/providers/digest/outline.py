@@ -21,6 +21,7 @@ __all__ = [
     "FAILED",
     "FIRST",
     "STRIDE",
+    "TIGHT",
     "CountTokens",
     "Earlier",
     "Item",
@@ -211,8 +212,9 @@ FIRST = (Section.RULES, Section.EDITED, Section.CREATED, Section.DELETED, Sectio
 
 # What must not be lost comes first, with up to this many tokens each.
 _LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24, Section.TOOLS: 24}
-# A small budget is for what the user has to rely on.
-_SMALL = 300
+TIGHT = 300
+"""A budget of so many tokens or fewer is for what the user has to rely on."""
+
 _LEAST_OF_SMALL = {**dict.fromkeys(FIRST, 24), **_LEAST, Section.RULES: 96, Section.TOOLS: 48}
 
 
@@ -230,8 +232,7 @@ def share_out(
     given what they take before anything else is; if none does, ids come before requests.
     """
     shares = _shares(offers, budget)
-    offers = {section: offers.get(section, ()) for section in Section}
-    seen, offers[Section.SEEN] = offers[Section.SEEN], _strong(offers[Section.SEEN], budget)
+    late, offers = _late(offers, budget)
     taken: dict[Section, _Selection] = {}
 
     def pick(section: Section, limit: int, items: Sequence[Item]) -> None:
@@ -240,7 +241,7 @@ def share_out(
 
     pick(Section.REQUESTS, budget, first)
     asked = taken[Section.REQUESTS].cost
-    least = {**(_LEAST if budget > _SMALL else _LEAST_OF_SMALL), Section.REQUESTS: asked}
+    least = {**(_LEAST if budget > TIGHT else _LEAST_OF_SMALL), Section.REQUESTS: asked}
     offers[Section.TOOLS] = _failure_first(offers[Section.TOOLS], budget)
     sections = dict.fromkeys((*FIRST, *least, *shares))
     if Section.USED in shares and not first:
@@ -263,7 +264,8 @@ def share_out(
             unsaid[section] = _unsaid(unsaid[section], taken[Section.LAST].texts, section)
         if section is not Section.REQUESTS:
             pick(section, budget, unsaid[section])
-    pick(Section.SEEN, budget, seen)
+    for section, items in late.items():
+        pick(section, budget, items)
     found = _in_order({name: selection.items for name, selection in taken.items()})
     return {name: lay_out(items) for name, items in found.items() if items}
 
@@ -296,14 +298,21 @@ def _shares(offers: Mapping[Section, Sequence[Item]], budget: int) -> Mapping[Se
     return {**_WORK_SHARES, Section.SAID: 0, Section.VALUES: 2}
 
 
-def _strong(items: Sequence[Item], budget: int) -> Sequence[Item]:
-    """Return *items*, the weak ones last, without those that come after all else."""
-    weak = sum(item.is_weak for item in items)
-    return items[: len(items) - max(0, weak - budget // _FOR_A_WEAK)]
+def _late(
+    offers: Mapping[Section, Sequence[Item]], budget: int
+) -> tuple[Mapping[Section, Sequence[Item]], dict[Section, Sequence[Item]]]:
+    """Return what is offered once more after all else, and *offers* without the weak of that."""
+    now = {section: offers.get(section, ()) for section in Section}
+    seen, rules = now[Section.SEEN], now[Section.RULES]
+    weak = sum(item.is_weak for item in seen)
+    now[Section.SEEN] = seen[: len(seen) - max(0, weak - budget // _FOR_A_WEAK)]
+    now[Section.RULES] = [one for one in rules if not one.is_weak]
+    late = {Section.SEEN: seen}
+    return (late if len(now[Section.RULES]) == len(rules) else {**late, Section.RULES: rules}), now
 
 
 def _failure_first(items: Sequence[Item], budget: int) -> Sequence[Item]:
-    if budget > _SMALL:
+    if budget > TIGHT:
         return items
     # A refusal that is not known is worse than a call that is not.
     failed = [item for item in items if item.text.startswith(FAILED)][:1]

@@ -8,7 +8,7 @@ don't stream?"), a line of pasted code or of a log.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, groupby, zip_longest
 
@@ -291,10 +291,14 @@ def _is_strict(sentence: str, signs: AbstractSet[str]) -> bool:
 
 
 def offer_rules(
-    speeches: Iterable[Speech], *, prior: Sequence[str], asked: Iterable[str]
+    speeches: Iterable[Speech],
+    *,
+    prior: Sequence[str],
+    asked: Iterable[str],
+    shown: Collection[str] = (),
 ) -> list[Item]:
     """
-    Offer the rules of the user, the strict ones first.
+    Offer the rules of the user, the strict ones first; those in texts that are *shown* are weak.
 
     Of equally strict ones the newest and the oldest alternate: a rule holds until it is withdrawn.
     """
@@ -303,7 +307,10 @@ def offer_rules(
     strict = [place for place, text in enumerate(texts) if _is_strict(text, _SIGNS)]
     others = sorted(set(range(len(texts))).difference(strict))
     ranked = _from_both_ends(strict) + _from_both_ends(others)
-    return [Item(texts[place], place) for place in ranked[:_MOST_RULES]]
+    return [
+        Item(texts[place], place, is_weak=any(texts[place] in one for one in shown))
+        for place in ranked[:_MOST_RULES]
+    ]
 
 
 def has_rule(text: str) -> bool:

@@ -20,6 +20,7 @@ from foldline.providers.digest import DIGEST
 from foldline.providers.digest.material import SMALL, Material, read_material
 from foldline.providers.digest.outline import (
     FIRST,
+    TIGHT,
     CountTokens,
     Item,
     lay_out,
@@ -34,12 +35,13 @@ from foldline.providers.digest.prose import (
     said_before,
     words_of,
 )
-from foldline.providers.digest.requests import offer_requests, offer_tail
+from foldline.providers.digest.requests import asks, offer_requests, offer_tail
 from foldline.providers.digest.tables import is_table
 from foldline.providers.digest.text import ELLIPSIS, bare
 from foldline.providers.digest.tool_use import Extractor
 from foldline.providers.digest.work import EXTRACTORS
 from foldline.reduction.evicted import LEAST_BUDGET, Lines, evicted, noted
+from foldline.reduction.questions import unasked
 from foldline.reduction.record import Counts, Section, SummaryRecord, brief, header
 from foldline.reduction.request import SummaryRequest
 
@@ -212,7 +214,9 @@ class _Page(Struct, frozen=True):
         material, room = self.material, self.budget * 3 // 5
         if material.span.calls or material.earlier.lines(Section.TOOLS):
             room = max(min(room, self.budget - _IDENTIFIERS), self.budget // 10)
-        return offer_requests(material.speeches, prior=material.asked, room=room, count=self.count)
+        asked = offer_requests(material.speeches, prior=material.asked, room=room, count=self.count)
+        # A question had its answer, or is shown.
+        return asked if self.budget > TIGHT else sorted(asked, key=_only_asks)
 
     def focused(self, offers: _Offers) -> _Offers:
         """Return *offers*, in each section first what the request wants kept above all."""
@@ -259,10 +263,17 @@ class _Page(Struct, frozen=True):
         if material.is_shown:
             # Of a long one the view has only the ends.
             first = [item for item in first if len(item.text) > _SHORT]
+        elif self.budget <= TIGHT:
+            first = [item for item in first if not _only_asks(item)]
         lines = share_out(offers, budget=limit, count=self.count, first=first)
         gone = evicted(offers, lines, before=material.earlier.records)
         is_noted = self.budget >= LEAST_BUDGET
         return noted(lines, gone, material.request.recallable if is_noted else None)
+
+
+def _only_asks(item: Item) -> bool:
+    said = unasked(item.text)
+    return said != item.text and not asks(said)
 
 
 def _page(material: Material, budget: int, count: CountTokens) -> _Page:

@@ -17,6 +17,7 @@ thinking block bound to a different conversation", read on 2026-11-22).
 
 import re
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -351,6 +352,20 @@ _FIRST_CHECKED = (5, 1)
 _THINKS = frozenset({None, "adaptive", "enabled"})
 
 
+# What the calls of another agent are sent with by one that has no tools: without a definition the
+# vendor refuses them ("must define tools", anthropics/anthropic-sdk-python#494).
+_NO_TOOLS: Mapping[str, object] = MappingProxyType(
+    {
+        "tools": [{"name": "none", "input_schema": {"type": "object", "properties": {}}}],
+        "tool_choice": {"type": "none"},
+    }
+)
+
+
+def _has_tool(message: Message) -> bool:
+    return bool(message.tool_calls or message.tool_call_responses)
+
+
 class _MessageReader(StreamReader):
     def __init__(self) -> None:
         super().__init__()
@@ -408,6 +423,8 @@ class AnthropicMessages(WireModel):
             body["tools"] = [
                 described(tool) | {"input_schema": dict(tool.parameters)} for tool in request.tools
             ]
+        elif not request.settings.get("tools") and any(map(_has_tool, request.messages)):
+            body |= _NO_TOOLS
         if self._caches_prompt:
             marks_request = self._profile.get("supports_auto_cache", True)
             body |= mark_anthropic(

@@ -6,10 +6,4 @@ from foldline.testing.grammars.openai_responses import check_openai_responses
 from foldline.testing.grammars.violations import Rule, Violation
 
 
-__all__ = [
-    "Rule",
-    "Violation",
-    "check_anthropic",
-    "check_openai_chat",
-    "check_openai_responses",
-]
+__all__ = ["Rule", "Violation", "check_anthropic", "check_openai_chat", "check_openai_responses"]

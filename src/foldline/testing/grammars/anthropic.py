@@ -11,14 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from foldline.testing.grammars.violations import (
-    Rule,
-    Violation,
-    check_sendable,
-    is_list,
-    is_name,
-    is_object,
-)
+from foldline.history.formats.wire import is_list, is_object
+from foldline.testing.grammars.violations import Rule, Violation, check_sendable, is_name
 
 
 __all__ = ["check_anthropic"]

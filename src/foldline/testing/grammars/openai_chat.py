@@ -8,14 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from foldline.testing.grammars.violations import (
-    Rule,
-    Violation,
-    check_sendable,
-    is_list,
-    is_name,
-    is_object,
-)
+from foldline.history.formats.wire import is_list, is_object
+from foldline.testing.grammars.violations import Rule, Violation, check_sendable, is_name
 
 
 __all__ = ["check_openai_chat"]
@@ -71,7 +65,8 @@ def _content(index: int, item: dict[str, Any]) -> Iterator[Violation]:
     if isinstance(content, str):
         return
     if content is None:
-        if not _may_be_silent(item):
+        instead = ("tool_calls", "function_call", "refusal", "audio")
+        if item["role"] != "assistant" or not any(item.get(key) for key in instead):
             yield Violation(index, Rule.CONTENT, "content is missing")
     elif not is_list(content):
         yield Violation(index, Rule.SHAPE, "content is neither a string nor a list")
@@ -80,11 +75,6 @@ def _content(index: int, item: dict[str, Any]) -> Iterator[Violation]:
     else:
         for place, block in enumerate(content):
             yield from _block(index, place, block, item["role"])
-
-
-def _may_be_silent(item: dict[str, Any]) -> bool:
-    instead = ("tool_calls", "function_call", "refusal", "audio")
-    return item["role"] == "assistant" and any(item.get(key) for key in instead)
 
 
 def _block(index: int, place: int, block: Any, role: str) -> Iterator[Violation]:

@@ -7,16 +7,11 @@ own items only what concerns ids and pairs is judged. Of compactions: developers
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
-from foldline.testing.grammars.violations import (
-    Rule,
-    Violation,
-    check_sendable,
-    is_list,
-    is_name,
-    is_object,
-)
+from foldline.history.formats.wire import is_list, is_object
+from foldline.testing.grammars.violations import Rule, Violation, check_sendable, is_name
 
 
 __all__ = ["check_openai_responses"]
@@ -90,8 +85,7 @@ def _item(index: int, item: dict[str, Any], kind: str) -> Iterator[Violation]:
     if "call_id" in item or kind.startswith("function_call"):
         call_id = item.get("call_id")
         if not isinstance(call_id, str) or not 1 <= len(call_id) <= _ID_LIMIT:
-            text = f"call_id is not 1 to {_ID_LIMIT} characters"
-            yield Violation(index, Rule.CALL_ID, text)
+            yield Violation(index, Rule.CALL_ID, f"call_id is not 1 to {_ID_LIMIT} characters")
 
 
 def _message(index: int, item: dict[str, Any]) -> Iterator[Violation]:
@@ -104,8 +98,7 @@ def _message(index: int, item: dict[str, Any]) -> Iterator[Violation]:
         for place, block in enumerate(content):
             kind = block.get("type") if is_object(block) else None
             if not isinstance(kind, str) or kind not in _CONTENT_TYPES[role]:
-                text = f"content[{place}] is not for this role"
-                yield Violation(index, Rule.CONTENT_TYPE, text)
+                yield Violation(index, Rule.CONTENT_TYPE, f"content[{place}] is not for this role")
     elif not isinstance(content, str):
         yield Violation(index, Rule.SHAPE, "content is neither a string nor a list")
 
@@ -139,12 +132,10 @@ def _is_answer(kind: str) -> bool:
 
 
 def _reasoning(items: Sequence[Any]) -> Iterator[Violation]:
-    for index, item in enumerate(items):
-        if _kind(item) == "reasoning":
-            behind = items[index + 1] if index + 1 < len(items) else None
-            if not _is_of_model(behind):
-                text = "reasoning is not followed by what the model made of it"
-                yield Violation(index, Rule.REASONING, text)
+    for index, (item, following) in enumerate(pairwise([*items, None])):
+        if _kind(item) == "reasoning" and not _is_of_model(following):
+            text = "reasoning is not followed by what the model made of it"
+            yield Violation(index, Rule.REASONING, text)
 
 
 def _is_of_model(item: Any) -> bool:

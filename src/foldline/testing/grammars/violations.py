@@ -5,12 +5,12 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import Enum
-from typing import Any, TypeGuard
+from typing import Any
 
 from msgspec import Struct
 
 
-__all__ = ["Rule", "Violation", "check_sendable", "is_list", "is_name", "is_object"]
+__all__ = ["Rule", "Violation", "check_sendable", "is_name"]
 
 
 class Rule(Enum):
@@ -88,16 +88,6 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _PLAIN = frozenset({bool, type(None)})
 _MOST_BITS = 64
 _written = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-
-
-def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
-    """Whether *value* is a JSON object."""
-    return isinstance(value, dict)
-
-
-def is_list(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
-    """Whether *value* is a JSON list."""
-    return isinstance(value, (list, tuple))
 
 
 def is_name(value: Any, *, limit: int) -> bool:

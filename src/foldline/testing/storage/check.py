@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from random import Random
 from typing import Self
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
+from foldline.testing.report import Check
 from foldline.threads.change import COMMIT_ID_SIZE, Change, Copy, DocumentKind, Epoch
 from foldline.threads.key import ThreadKey
 from foldline.threads.row import ORIGIN_SIZE, StoredRow
@@ -219,14 +219,8 @@ class Lab:
                 await self.storage.delete(stored.key)
 
 
-class StorageCheck(Struct, frozen=True, kw_only=True):
+class StorageCheck(Check, frozen=True, kw_only=True):
     """One promise of a storage."""
-
-    name: str
-    """Its name."""
-
-    fact: str
-    """What it proves, in a sentence."""
 
     group: type[Lab]
     """The class with the method that proves it."""

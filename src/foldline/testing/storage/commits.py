@@ -42,8 +42,7 @@ class Commits(Lab):
         scribe = self.scribe()
         expect(await self.storage.load(scribe.key), None, "the thread")
         expect(await scribe.documents(), {}, "its documents")
-        answers = [await self.storage.delete(scribe.key)]
-        expect(answers, [False], "the answer")
+        expect(await self.storage.delete(scribe.key), wanted=False, what="the answer")
 
     async def another_revision_is_refused(self) -> None:
         """A commit that expects an earlier, a later or no revision is a conflict that names both."""
@@ -186,8 +185,8 @@ class Commits(Lab):
         attempt = self.storage.delete(scribe.key, expected=early)
         await expect_error(attempt, scribe.key, (1, 2))
         await scribe.verify()
-        answers = [await self.storage.delete(scribe.key, expected=await scribe.stored())]
-        expect(answers, [True], "the answer")
+        is_deleted = await self.storage.delete(scribe.key, expected=await scribe.stored())
+        expect(is_deleted, wanted=True, what="the answer")
 
     async def a_thread_made_again_is_new(self) -> None:
         """A thread under the id of a deleted one begins at revision 1 with nothing of it."""

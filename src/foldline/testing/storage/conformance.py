@@ -11,9 +11,8 @@ from foldline.testing.storage.check import Lab, StorageCheck
 from foldline.testing.storage.commits import Commits
 from foldline.testing.storage.contents import Contents
 from foldline.testing.storage.epochs import Epochs
-from foldline.testing.storage.folds import Folds
 from foldline.testing.storage.leases import Leases
-from foldline.testing.storage.tenants import Lasting, Tenants
+from foldline.testing.storage.tenants import Folds, Lasting, Tenants
 from foldline.threads.storage import ThreadStorage
 
 

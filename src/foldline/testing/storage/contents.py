@@ -99,7 +99,7 @@ class Contents(Lab):
             wanted = left.get(kind, {"a": kind.encode(), "same": kind.encode()})
             expect(await scribe.documents(kind), wanted, f"the documents of kind {kind}")
         loaded = {one.kind for one in (await scribe.stored()).documents}
-        expect("reduction" in loaded, False, "whether a dropped one is loaded")  # noqa: FBT003
+        expect("reduction" in loaded, wanted=False, what="whether a dropped one is loaded")
 
     async def documents_are_dropped_by_name(self) -> None:
         """A dropped document is gone, those of other names stay, and an empty name is a name."""

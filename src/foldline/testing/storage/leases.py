@@ -49,8 +49,7 @@ class Leases(Lab):
             *(one.write(1, lease=lease) for one, lease in zip(scribes, leases, strict=True))
         )
         for scribe, lease in zip(scribes, leases, strict=True):
-            wanted = "old" if lease is None else lease.holder
-            expect(await _holder(scribe), wanted, "the holder")
+            expect(await _holder(scribe), lease.holder if lease else "old", "the holder")
 
     async def a_refused_commit_gives_no_lease(self) -> None:
         """Of a commit that is refused, the lease is not given either."""
@@ -76,13 +75,13 @@ class Leases(Lab):
         """`hold` changes the time of the lease and nothing else of the thread."""
         scribe = self.scribe()
         await scribe.write(2, lease=Lease("a", _LONG))
-        answers = [await self.storage.hold(scribe.key, Lease("a", 2 * _LONG))]
+        is_held = await self.storage.hold(scribe.key, Lease("a", 2 * _LONG))
         lease = (await scribe.stored()).lease
         assert lease is not None
-        expect((answers, lease.seconds > _LONG), ([True], True), "the answer, and more time")
+        expect((is_held, lease.seconds > _LONG), (True, True), "the answer, and more time")
         await scribe.verify()
-        answers = [await self.storage.hold(scribe.key, Lease("a", 0.0))]
-        expect((answers, await _holder(scribe)), ([True], ""), "the answer, and the holder")
+        is_held = await self.storage.hold(scribe.key, Lease("a", 0.0))
+        expect((is_held, await _holder(scribe)), (True, ""), "the answer, and the holder")
         await scribe.verify()
 
     async def nobody_else_renews_a_lease(self) -> None:
@@ -92,8 +91,8 @@ class Leases(Lab):
         await scribe.write(1, lease=Lease("b", _LONG))
         for key, holder in ((scribe.key, "a"), (missing.key, "a")):
             for seconds in (_LONG, 0.0):
-                answers = [await self.storage.hold(key, Lease(holder, seconds))]
-                expect(answers, [False], "the answer")
+                is_held = await self.storage.hold(key, Lease(holder, seconds))
+                expect(is_held, wanted=False, what="the answer")
         expect(await _holder(scribe), "b", "the holder")
         await scribe.write(1, lease=NOBODY)
         is_held = await self.storage.hold(scribe.key, Lease("b", _LONG))
@@ -113,8 +112,7 @@ class Leases(Lab):
         put = [Document("turn", f"turn-{number}", b"%d" % number) for number in range(_TURNS)]
         await scribe.write(1, put=[*put, Document("tool", "turn-1", b"other")])
         for one in put:
-            found = await self.storage.document(scribe.key, "turn", one.name)
-            expect(found, one, "the document")
+            expect(await self.storage.document(scribe.key, "turn", one.name), one, "the document")
         names = ("", "turn-99", "turn-1\0")
         others = [await self.storage.document(scribe.key, "turn", name) for name in names]
         expect(others, [None] * len(names), "documents that are not there")

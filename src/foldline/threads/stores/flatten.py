@@ -5,12 +5,13 @@ Before, a thread was a chain of branches: a fork, a rewind and an edit opened on
 first rows of another. This plans the copies that make them flat; each store carries them out.
 """
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 
-__all__ = ["Branch", "Part", "Span", "flatten"]
+__all__ = ["Branch", "Span", "flatten"]
 
 
 class Branch(Struct, frozen=True, gc=False):
@@ -32,23 +33,17 @@ class Span(Struct, frozen=True, gc=False):
     stop: int
 
 
-class Part(Struct, frozen=True):
-    """Rows of a flat thread: its live ones, or those that one of its epochs replaced."""
-
-    epoch: int | str
-    spans: Sequence[Span]
-
-
-def flatten(own: Sequence[Branch], branches: Mapping[int | str, Branch]) -> Iterator[Part]:
-    """Yield what each epoch of a thread replaced, then its live rows; *own* are its branches."""
+def flatten(
+    own: Sequence[Branch], branches: Mapping[int | str, Branch]
+) -> Iterator[tuple[int | str, list[Span]]]:
+    """Yield each epoch of a thread with what it replaced, then the first with its live rows."""
     # The oldest first: a rewind, an edit or a clear opened each later one.
     first, *later = own
     live = _lineage(first, branches)
     for branch in later:
-        at = min(branch.at, _end(live))
-        yield Part(branch.name, _cut(live, at, _end(live)))
-        live = [*_cut(live, 0, at), Span(branch.name, branch.at, branch.stop)]
-    yield Part(first.name, [span for span in live if span.start < span.stop])
+        yield branch.name, _cut(live, branch.at, sys.maxsize)
+        live = [*_cut(live, 0, branch.at), Span(branch.name, branch.at, branch.stop)]
+    yield first.name, [span for span in live if span.start < span.stop]
 
 
 def _lineage(branch: Branch, branches: Mapping[int | str, Branch]) -> list[Span]:
@@ -68,7 +63,3 @@ def _lineage(branch: Branch, branches: Mapping[int | str, Branch]) -> list[Span]
 def _cut(spans: Sequence[Span], start: int, stop: int) -> list[Span]:
     cut = [Span(one.branch, max(one.start, start), min(one.stop, stop)) for one in spans]
     return [one for one in cut if one.start < one.stop]
-
-
-def _end(spans: Sequence[Span]) -> int:
-    return max((span.stop for span in spans), default=0)

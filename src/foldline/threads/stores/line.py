@@ -2,7 +2,8 @@
 Calls that wait for a few workers, which take many of them at a time.
 
 The store of a server has more callers than connections. They wait here, as long as it takes: time is
-counted only while the server is really asked. A call that finds the line full is refused at once.
+counted only while the server is really asked, by a limit that a busy event loop does not use up. A
+call that finds the line full is refused at once.
 """
 
 import asyncio
@@ -10,18 +11,26 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from copy import copy
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, Self, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from foldline.errors import StoreBusyError, StoreError
 
 
-__all__ = ["MOST_WAITING", "Job", "Line", "Serve"]
+__all__ = ["MOST_WAITING", "PARTS", "Job", "Line", "Patience", "Serve"]
 
 
 MOST_WAITING: Final = 20_000
 """How many calls may wait unless a store says otherwise."""
+
+PARTS: Final = 8
+"""
+In how many parts a time limit is waited for.
+
+While the event loop is busy with other things no more than one of them passes, and an answer that has
+come meanwhile is read in the next.
+"""
 
 _Given = TypeVar("_Given")
 
@@ -104,9 +113,7 @@ class Line(Generic[_Given]):
         self._ready = deque[Job[_Given]]()
         # The newest job of each key.
         self._newest: dict[Hashable, Job[_Given]] = {}
-        self._waiting = 0
-        self._count = 0
-        self._busy = 0
+        self._waiting = self._count = self._busy = 0
         self._tasks = set[asyncio.Task[None]]()
 
     async def put(self, given: _Given, *, key: Hashable | None = None, size: int = 0) -> object:
@@ -220,3 +227,29 @@ class Line(Generic[_Given]):
             self._wake()
         else:
             del self._newest[job.key]
+
+
+class Patience:
+    """A context with a time limit: a function is called if it is still open then."""
+
+    def __init__(self, seconds: float, give_up: Callable[[], None]) -> None:
+        self.is_over = False
+        self._give_up = give_up
+        self._loop = asyncio.get_running_loop()
+        self._part = seconds / PARTS
+        self._left = PARTS
+
+    def __enter__(self) -> Self:
+        self._timer = self._loop.call_later(self._part, self._pass)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def _pass(self) -> None:
+        self._left -= 1
+        if self._left:
+            self._timer = self._loop.call_later(self._part, self._pass)
+        else:
+            self.is_over = True
+            self._give_up()

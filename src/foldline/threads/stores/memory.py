@@ -105,7 +105,12 @@ class MemoryStorage:
         if change.keeps is not None:
             thread.prune(change.keeps)
         thread.rows.extend(change.rows)
-        _drop(thread.documents, change.drop)
+        if dropped := {*change.drop}:
+            thread.documents = {
+                name: one
+                for name, one in thread.documents.items()
+                if dropped.isdisjoint((name, (one.kind, None)))
+            }
         thread.documents.update(((one.kind, one.name), one) for one in change.put)
         thread.revision = change.revision + 1
         thread.head, thread.expires_at = change.head, change.gone_at
@@ -200,16 +205,6 @@ class MemoryStorage:
     async def check(self) -> list[str]:
         """Find nothing: there is no file that could be damaged."""
         return []
-
-
-def _drop(
-    documents: dict[tuple[DocumentKind, str], Document],
-    dropped: Iterable[tuple[DocumentKind, str | None]],
-) -> None:
-    for kind, name in dropped:
-        gone = [one for one in documents if one[0] == kind and name in {None, one[1]}]
-        for one in gone:
-            del documents[one]
 
 
 def _stored(key: ThreadKey, thread: _Thread, now: float) -> StoredThread:

@@ -3,7 +3,6 @@
 import errno
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from foldline.errors import StoreError
 
@@ -22,7 +21,7 @@ def statements(package: str) -> Mapping[str, str]:
     ((_, text),) = _read(package, _STATEMENTS)
     pieces = _NAME.split(text)[1:]
     named = zip(pieces[::2], pieces[1::2], strict=True)
-    return MappingProxyType({name: body.strip().rstrip(";") for name, body in named})
+    return {name: body.strip().rstrip(";") for name, body in named}
 
 
 def migrations(package: str) -> list[tuple[int, list[str]]]:

@@ -1,7 +1,6 @@
 """The environment of a PostgreSQL store: the server and its settings."""
 
 from collections.abc import AsyncIterator, Mapping
-from types import MappingProxyType
 
 from foldline.errors import MissingExtraError
 from foldline.threads.storage import Fact
@@ -14,13 +13,11 @@ __all__ = ["postgres_facts"]
 _TIMEOUT = 10
 _ASK = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
 # What to do about a setting that is off, and whether data is in danger until then.
-_SETTINGS: Mapping[str, tuple[str, bool]] = MappingProxyType(
-    {
-        "fsync": ("set fsync = on: a power cut may damage the whole database", True),
-        "full_page_writes": ("set full_page_writes = on: a power cut may damage pages", True),
-        "synchronous_commit": ("nothing: foldline turns it on for its own commits", False),
-    }
-)
+_SETTINGS: Mapping[str, tuple[str, bool]] = {
+    "fsync": ("set fsync = on: a power cut may damage the whole database", True),
+    "full_page_writes": ("set full_page_writes = on: a power cut may damage pages", True),
+    "synchronous_commit": ("nothing: foldline turns it on for its own commits", False),
+}
 
 
 async def postgres_facts(dsn: str) -> AsyncIterator[Fact]:

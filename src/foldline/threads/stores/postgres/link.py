@@ -8,7 +8,6 @@ import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from foldline.checks import expect, expect_choice, expect_seconds, expect_whole
@@ -20,7 +19,7 @@ from foldline.errors import (
     StoreError,
 )
 from foldline.threads.stores.home import Home, opened
-from foldline.threads.stores.patience import PARTS, Patience
+from foldline.threads.stores.line import PARTS, Patience
 from foldline.threads.stores.postgres.schema import migrate, read_statements
 from foldline.threads.stores.postgres.values import Packed, Values
 
@@ -59,28 +58,26 @@ _LONGEST: Final = 2_147_483
 _ROLLED_BACK: Final = ("40001", "40P01")
 # A broken connection; a server that stops and closes it.
 _ENDS: Final = ("08", "57P")
-_TROUBLE: Mapping[str, tuple[type[StoreError], str]] = MappingProxyType(
-    {
-        "25006": (StoreError, "read-only: a replica, or default_transaction_read_only is on"),
-        "28000": (StoreError, "PostgreSQL refuses this user"),
-        "28P01": (StoreError, "PostgreSQL refuses this user or password"),
-        "3D000": (StoreError, "there is no such database"),
-        "3F000": (StoreError, "the schema of the store is gone: close and open the store"),
-        "40001": (StoreBusyError, "other transactions changed the same rows repeatedly"),
-        "40P01": (StoreBusyError, "other transactions waited for the same rows repeatedly"),
-        "42501": (StoreError, "this user may not use or create the tables of the store"),
-        "42883": (StoreError, "the functions of the store are gone: close and open the store"),
-        "42P01": (StoreError, "the tables of the store are gone: close and open the store"),
-        "42P07": (StoreError, "the schema has tables of another program: choose another schema"),
-        "53100": (StoreError, "the disk of PostgreSQL is full"),
-        "53300": (StoreBusyError, "PostgreSQL accepts no more connections"),
-        "55P03": (StoreBusyError, "another transaction kept a lock for too long"),
-        "57014": (StoreBusyError, "PostgreSQL did not finish in time"),
-        "57P03": (StoreBusyError, "PostgreSQL is starting or stopping"),
-        "XX001": (StoreCorruptError, "a table of the store is damaged"),
-        "XX002": (StoreCorruptError, "an index of the store is damaged"),
-    }
-)
+_TROUBLE: Mapping[str, tuple[type[StoreError], str]] = {
+    "25006": (StoreError, "read-only: a replica, or default_transaction_read_only is on"),
+    "28000": (StoreError, "PostgreSQL refuses this user"),
+    "28P01": (StoreError, "PostgreSQL refuses this user or password"),
+    "3D000": (StoreError, "there is no such database"),
+    "3F000": (StoreError, "the schema of the store is gone: close and open the store"),
+    "40001": (StoreBusyError, "other transactions changed the same rows repeatedly"),
+    "40P01": (StoreBusyError, "other transactions waited for the same rows repeatedly"),
+    "42501": (StoreError, "this user may not use or create the tables of the store"),
+    "42883": (StoreError, "the functions of the store are gone: close and open the store"),
+    "42P01": (StoreError, "the tables of the store are gone: close and open the store"),
+    "42P07": (StoreError, "the schema has tables of another program: choose another schema"),
+    "53100": (StoreError, "the disk of PostgreSQL is full"),
+    "53300": (StoreBusyError, "PostgreSQL accepts no more connections"),
+    "55P03": (StoreBusyError, "another transaction kept a lock for too long"),
+    "57014": (StoreBusyError, "PostgreSQL did not finish in time"),
+    "57P03": (StoreBusyError, "PostgreSQL is starting or stopping"),
+    "XX001": (StoreCorruptError, "a table of the store is damaged"),
+    "XX002": (StoreCorruptError, "an index of the store is damaged"),
+}
 
 
 def store_error(error: "Error") -> StoreError:
@@ -137,15 +134,8 @@ class PostgresLink:
     """
 
     def __init__(
-        self,
-        dsn: str,
-        *,
-        schema: str,
-        pool_size: int,
-        timeout: float,
-        durability: Durability,
+        self, dsn: str, *, schema: str, pool_size: int, timeout: float, durability: Durability
     ) -> None:
-        """Use the database at *dsn*, not yet connected; see `PostgresStore` for the options."""
         expect("dsn", dsn, str)
         _check_schema(schema)
         expect_whole("pool_size", pool_size, 1)
@@ -219,13 +209,10 @@ class PostgresLink:
         return True
 
     async def _prepare(self, connection: "AsyncConnection[Any]") -> None:
-        async def run(sql: bytes, values: Values | None = None) -> Answer:
-            # Each statement has the time of a call, so a migration may take longer.
-            return await self._execute(connection, sql, values)
-
         try:
             await self._configure(connection)
-            await migrate(run, self.sql, self.schema)
+            # Each statement has the time of a call, so a migration may take longer.
+            await migrate(partial(self._execute, connection), self.sql, self.schema)
         except self._failure as error:
             raise store_error(error) from None
         finally:
@@ -336,7 +323,7 @@ class PostgresLink:
             await pool.putconn(connection)
 
     async def _execute(
-        self, connection: "AsyncConnection[Any]", sql: bytes, values: Values | None
+        self, connection: "AsyncConnection[Any]", sql: bytes, values: Values | None = None
     ) -> Answer:
         with Patience(self._timeout, partial(_cut, connection)):
             return await self._fetch(connection, sql, values, is_prepared=True)

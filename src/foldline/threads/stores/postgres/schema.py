@@ -88,12 +88,12 @@ async def _give_rows(
     for branch in own:
         values = {"thread": thread, "id": branch.id}
         ((numbers[branch.name],),) = await run(sql["add_epoch"], values)
-    for part in flatten(own, branches) if own else ():
-        for span in part.spans:
+    for epoch, spans in flatten(own, branches) if own else ():
+        for span in spans:
             for start in range(span.start, span.stop, _MOST_ROWS):
                 stop = min(start + _MOST_ROWS, span.stop)
                 rows = {"branch": span.branch, "start": start, "stop": stop}
-                target = {"target": numbers[part.epoch], "id": branches[span.branch].id}
+                target = {"target": numbers[epoch], "id": branches[span.branch].id}
                 await run(sql["copy_old_rows"], {**rows, **target})
     # A damaged thread that has lost its branch has no rows: no epoch has the number 0.
     return (numbers[own[0].name], own[-1].id) if own else (0, b"")

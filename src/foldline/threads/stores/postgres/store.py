@@ -62,7 +62,6 @@ class PostgresStorage:
     """Whether a commit that has begun ends even if its task is cancelled."""
 
     def __init__(self, link: PostgresLink, *, max_waiting: int) -> None:
-        """Use the database that *link* leads to; see `PostgresStore` for the options."""
         self.link = link
         expect_whole("max_waiting", max_waiting, 1)
         self._max_waiting = max_waiting
@@ -197,13 +196,7 @@ class PostgresStorage:
     ) -> list[StoredRow]:
         """Return the rows from number *start* up to *stop* as they were at *epoch*, in order."""
         first, last = (max(0, min(number, _MOST_NUMBER)) for number in (start, stop))
-        values = {
-            "tenant": key.tenant,
-            "id": key.id,
-            "epoch": epoch,
-            "start": first,
-            "stop": last,
-        }
+        values = {"tenant": key.tenant, "id": key.id, "epoch": epoch, "start": first, "stop": last}
         name, count = "system_rows" if system else "rows", last - first
         size = max(1, count) if count <= _SMALL and not system else 0
         found = await self._read(name, values, size=size)

@@ -5,8 +5,8 @@ Arrays are packed here as PostgreSQL reads them: the driver takes five times as 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from struct import pack
-from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from foldline.threads.change import Change
@@ -55,10 +55,6 @@ def _texts(values: Iterable[str | None]) -> Packed:
     return _array(_TEXT, [None if one is None else one.encode() for one in values])
 
 
-def _strings(values: Sequence[bytes | None]) -> Packed:
-    return _array(_BYTEA, values)
-
-
 def _array(kind: int, values: Sequence[bytes | None]) -> Packed:
     if not values:
         return Packed(pack(">iii", 0, 0, kind))
@@ -70,12 +66,18 @@ def _array(kind: int, values: Sequence[bytes | None]) -> Packed:
     return Packed(b"".join(pieces))
 
 
-SEVERAL: Final[Mapping[str, str]] = MappingProxyType({"load": "loads", "rows": "rows_of_several"})
+_strings = partial(_array, _BYTEA)
+
+SEVERAL: Final[Mapping[str, str]] = {"load": "loads", "rows": "rows_of_several"}
 """The reads that are made together, and the statements that make several."""
 
-_PACKED: Final[Mapping[str, Callable[[Sequence[Any]], Packed]]] = MappingProxyType(
-    {"tenant": _texts, "id": _texts, "epoch": _strings, "start": _integers, "stop": _integers}
-)
+_PACKED: Final[Mapping[str, Callable[[Sequence[Any]], Packed]]] = {
+    "tenant": _texts,
+    "id": _texts,
+    "epoch": _strings,
+    "start": _integers,
+    "stop": _integers,
+}
 
 
 def one_commit(key: ThreadKey, change: Change) -> Values:
@@ -125,10 +127,7 @@ def several_commits(commits: Sequence[tuple[ThreadKey, Change]]) -> Values:
 
 def keys_of(keys: Sequence[ThreadKey]) -> Values:
     """Return the values that name several threads."""
-    return {
-        "tenants": _texts([key.tenant for key in keys]),
-        "ids": _texts([key.id for key in keys]),
-    }
+    return {"tenants": _texts(key.tenant for key in keys), "ids": _texts(key.id for key in keys)}
 
 
 def several_reads(reads: Sequence[Values]) -> Values:
@@ -146,8 +145,7 @@ def room_of(change: Change) -> int:
         # What is dropped and stored at once would be two changes of one row in one statement.
         if not put.isdisjoint(change.drop):
             return 0
-    stored = sum(len(one.data) for one in change.put)
-    return 1 + stored + sum(len(row.data) for row in change.rows)
+    return 1 + sum(len(one.data) for one in change.put) + sum(len(row.data) for row in change.rows)
 
 
 def _contents(changes: Sequence[Change]) -> Values:

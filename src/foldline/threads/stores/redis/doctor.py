@@ -1,7 +1,6 @@
 """What a Redis keeps with its settings; in any mode a commit is written whole or not at all."""
 
 from collections.abc import AsyncIterator, Mapping
-from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, cast
 
 from msgspec import Struct
@@ -24,16 +23,14 @@ operating system chooses. `snapshot`: now and then, all of it (`save`, without `
 `memory`: never. `unknown`: this user may not read the settings.
 """
 
-_LOSSES: Mapping[str, str] = MappingProxyType(
-    {
-        "always": "nothing that was acknowledged",
-        "everysec": "a kill of Redis or a power cut: commits of the last two seconds",
-        "no": "a kill of Redis: nothing; a power cut: commits of the last half minute or more",
-        "snapshot": "any crash: every commit since the last snapshot",
-        "memory": "any end of Redis: everything",
-        "unknown": "unknown: this user may not read the settings (CONFIG GET)",
-    }
-)
+_LOSSES: Mapping[str, str] = {
+    "always": "nothing that was acknowledged",
+    "everysec": "a kill of Redis or a power cut: commits of the last two seconds",
+    "no": "a kill of Redis: nothing; a power cut: commits of the last half minute or more",
+    "snapshot": "any crash: every commit since the last snapshot",
+    "memory": "any end of Redis: everything",
+    "unknown": "unknown: this user may not read the settings (CONFIG GET)",
+}
 _HARMLESS: Final = ("always", "everysec", "unknown")
 _TIMEOUT: Final = 10.0
 

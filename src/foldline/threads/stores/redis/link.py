@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import sha1
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from msgspec import Struct, field
 
@@ -19,8 +18,7 @@ from foldline.errors import (
     StoreError,
 )
 from foldline.threads.stores.home import Home, opened
-from foldline.threads.stores.line import Job, Line
-from foldline.threads.stores.patience import Patience
+from foldline.threads.stores.line import Job, Line, Patience
 
 
 if TYPE_CHECKING:
@@ -33,6 +31,7 @@ __all__ = ["RedisLink", "Word", "store_error"]
 
 Word: TypeAlias = bytes | str | int
 """What the driver sends as it is, or encodes."""
+_Call: TypeAlias = tuple[Word, ...]
 
 # Redis does one thing at a time: more connections would only wait for each other.
 _WORKERS: Final = 2
@@ -41,36 +40,32 @@ _MOST_READS: Final = 64
 _MOST_BYTES: Final = 4_000_000
 _PACKAGE: Final = "foldline.threads.stores.redis"
 # The driver makes these codes classes, and removes them from the text.
-_CLASSES: Mapping[str, str] = MappingProxyType(
-    {
-        "AuthenticationError": "WRONGPASS",
-        "AuthorizationError": "WRONGPASS",
-        "BusyLoadingError": "LOADING",
-        "MasterDownError": "MASTERDOWN",
-        "MovedError": "MOVED",
-        "NoPermissionError": "NOPERM",
-        "OutOfMemoryError": "OOM",
-        "ReadOnlyError": "READONLY",
-    }
-)
+_CLASSES: Mapping[str, str] = {
+    "AuthenticationError": "WRONGPASS",
+    "AuthorizationError": "WRONGPASS",
+    "BusyLoadingError": "LOADING",
+    "MasterDownError": "MASTERDOWN",
+    "MovedError": "MOVED",
+    "NoPermissionError": "NOPERM",
+    "OutOfMemoryError": "OOM",
+    "ReadOnlyError": "READONLY",
+}
 # Redis 6 puts the code of a call that failed in a script after the place in the script.
 _CODE: Final = re.compile(r"(?:^|-|: )([A-Z]{3,})\b")
 # Redis 6 has no code for this one.
 _NO_RIGHT: Final = "can't run this command"
-_TROUBLE: Mapping[str, str] = MappingProxyType(
-    {
-        "BUSY": "Redis is busy with the script of another program",
-        "LOADING": "Redis has just started and is still reading its data",
-        "MASTERDOWN": "this Redis is a replica that has lost its primary",
-        "MISCONF": "Redis cannot write to its disk",
-        "MOVED": "the keys of this store are on another node of the cluster",
-        "NOPERM": "Redis does not let this user run a command",
-        "OOM": "Redis has reached its maxmemory: give it more, or delete threads",
-        "READONLY": "this Redis is a replica: give the address of the primary",
-        "WRONGPASS": "Redis refuses this user or password",
-        "WRONGTYPE": "a key of this store belongs to another program: choose another prefix",
-    }
-)
+_TROUBLE: Mapping[str, str] = {
+    "BUSY": "Redis is busy with the script of another program",
+    "LOADING": "Redis has just started and is still reading its data",
+    "MASTERDOWN": "this Redis is a replica that has lost its primary",
+    "MISCONF": "Redis cannot write to its disk",
+    "MOVED": "the keys of this store are on another node of the cluster",
+    "NOPERM": "Redis does not let this user run a command",
+    "OOM": "Redis has reached its maxmemory: give it more, or delete threads",
+    "READONLY": "this Redis is a replica: give the address of the primary",
+    "WRONGPASS": "Redis refuses this user or password",
+    "WRONGTYPE": "a key of this store belongs to another program: choose another prefix",
+}
 _BUSY: Final = frozenset({"BUSY", "LOADING"})
 # The answers of a Redis that is the wrong one, or not yet ready, and has done nothing: after a
 # failover the address leads to another one, but the connections still lead to it.
@@ -142,13 +137,6 @@ def _client_maker(url: str, timeout: float) -> "Callable[[], Redis]":
     return make
 
 
-class _Call(NamedTuple):
-    """A command, or the arguments of the script."""
-
-    words: tuple[Word, ...]
-    is_script: bool = False
-
-
 class _Round(Struct, eq=False):
     """What became of calls that were sent together."""
 
@@ -183,7 +171,6 @@ class RedisLink:
     """
 
     def __init__(self, url: str, *, timeout: float, max_waiting: int) -> None:
-        """Use the Redis at *url*, not yet connected; see `RedisStore` for the options."""
         from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
 
         self._make_client = _client_maker(url, timeout)
@@ -235,14 +222,14 @@ class RedisLink:
     async def ask(self, name: str, *words: Word) -> Any:
         """Return the answer to one command, which is harmless when repeated."""
         read = cast("Callable[[Any], Any] | None", self._opened().response_callbacks.get(name))
-        answer = await self._reads.put(_Call((name, *words)))
+        answer = await self._reads.put((name, *words))
         # What the driver makes of the answers to some commands.
         return answer if read is None else read(answer)
 
     async def run(self, base: str, *words: Word, writes: bool = False) -> list[Any]:
         """Return the answer of the script to *words*; a call that *writes* is never repeated."""
         self._opened()
-        call = _Call((1, f"{base}/format", base, *words), is_script=True)
+        call = ("EVALSHA", self._digest, 1, f"{base}/format", base, *words)
         size = 1 + sum(len(word) for word in words if not isinstance(word, int))
         line = self._writes if writes else self._reads
         return cast("list[Any]", await line.put(call, size=size))
@@ -309,10 +296,10 @@ class RedisLink:
         """Send *jobs* and read an answer to each."""
         left, is_script_known = jobs, True
         while left:
-            commands = [self._command(job.given, is_known=True) for job in left]
+            commands = [job.given for job in left]
             if not is_script_known:
                 # Redis forgets scripts when it restarts; it has done nothing.
-                commands[0] = self._command(left[0].given, is_known=False)
+                commands[0] = ("EVAL", self._script, *commands[0][2:])
             await connection.send_packed_command(connection.pack_commands(commands))
             answered = [(job, await self._is_answered(connection, job, one)) for job in left]
             left, is_script_known = [job for job, is_done in answered if not is_done], False
@@ -330,12 +317,6 @@ class RedisLink:
                 raise
             one.refused[job] = error
         return True
-
-    def _command(self, call: _Call, *, is_known: bool) -> tuple[Word, ...]:
-        if not call.is_script:
-            return call.words
-        name, script = ("EVALSHA", self._digest) if is_known else ("EVAL", self._script)
-        return (name, script, *call.words)
 
     async def _hang_up(self, client: "Redis", *, in_use: bool = False) -> None:
         with suppress(*self._failures):

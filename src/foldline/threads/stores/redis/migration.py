@@ -58,14 +58,14 @@ async def _flatten(link: RedisLink, base: str, tenant: str, id: str) -> None:
     mine = {name for name in names if owners.get(name) == id} | {current.decode()}
     own = ordered([one for name, one in branches.items() if name in mine], current.decode())
     parts = list(flatten(own, branches)) if own else []
-    starts = {part.epoch: part.spans[0].start for part in parts if part.spans}
+    starts = {epoch: spans[0].start for epoch, spans in parts if spans}
     if own:
         starts[own[0].name] = 0
     opened = (f"{one.name}{starts.get(one.name, one.at)}" for one in own)
     words: list[Word] = [id, len(own), *opened]
-    for part in parts:
-        target = "" if part.epoch == own[0].name else str(part.epoch)
-        for span in part.spans:
+    for epoch, spans in parts:
+        target = "" if epoch == own[0].name else str(epoch)
+        for span in spans:
             name = str(span.branch)
             origin, first = bytes.fromhex(name), branches[name].at
             words += [target, name, origin, first, span.start, span.stop]

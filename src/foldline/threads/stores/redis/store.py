@@ -63,7 +63,6 @@ class RedisStorage:
     def __init__(
         self, url: str, *, prefix: str, timeout: float, allow_eviction: bool, max_waiting: int
     ) -> None:
-        """Use the Redis at *url*, not yet connected; see `RedisStore` for the options."""
         expect("prefix", prefix, str)
         if not _PREFIX.fullmatch(prefix):
             message = "prefix must be 1 to 200 characters of A-Z a-z 0-9 . _ : -"

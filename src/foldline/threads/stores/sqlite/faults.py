@@ -4,7 +4,6 @@ import errno
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from foldline.errors import StoreBusyError, StoreCorruptError, StoreError
@@ -19,29 +18,25 @@ SQLITE_ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
 # The lower eight bits of a result code say what kind of trouble it is.
 _PRIMARY: Final = 0xFF
 _BUSY: Final = (StoreBusyError, "another program kept the database locked for too long")
-_TROUBLE: Mapping[int, tuple[type[StoreError], str]] = MappingProxyType(
-    {
-        sqlite3.SQLITE_BUSY: _BUSY,
-        sqlite3.SQLITE_LOCKED: _BUSY,
-        sqlite3.SQLITE_CORRUPT: (StoreCorruptError, "the database file is damaged"),
-        sqlite3.SQLITE_NOTADB: (StoreCorruptError, "the file is not a SQLite database"),
-        sqlite3.SQLITE_FULL: (StoreError, "the disk is full"),
-        sqlite3.SQLITE_IOERR: (StoreError, "the disk reported an error"),
-        sqlite3.SQLITE_READONLY: (StoreError, "the database is read-only"),
-        sqlite3.SQLITE_CANTOPEN: (StoreError, "the database file cannot be opened"),
-        sqlite3.SQLITE_PERM: (StoreError, "the database file cannot be opened: permission denied"),
-    }
-)
+_TROUBLE: Mapping[int, tuple[type[StoreError], str]] = {
+    sqlite3.SQLITE_BUSY: _BUSY,
+    sqlite3.SQLITE_LOCKED: _BUSY,
+    sqlite3.SQLITE_CORRUPT: (StoreCorruptError, "the database file is damaged"),
+    sqlite3.SQLITE_NOTADB: (StoreCorruptError, "the file is not a SQLite database"),
+    sqlite3.SQLITE_FULL: (StoreError, "the disk is full"),
+    sqlite3.SQLITE_IOERR: (StoreError, "the disk reported an error"),
+    sqlite3.SQLITE_READONLY: (StoreError, "the database is read-only"),
+    sqlite3.SQLITE_CANTOPEN: (StoreError, "the database file cannot be opened"),
+    sqlite3.SQLITE_PERM: (StoreError, "the database file cannot be opened: permission denied"),
+}
 _NOT_WRITABLE: Final = "it or its folder is not writable, and a store writes beside its file"
-_PLACES: Mapping[int, str] = MappingProxyType(
-    {
-        errno.EROFS: "its folder is read-only, and a store writes beside its file",
-        errno.EACCES: _NOT_WRITABLE,
-        errno.EPERM: _NOT_WRITABLE,
-        errno.ENOENT: "its folder does not exist",
-        errno.ENOSPC: "the disk is full",
-    }
-)
+_PLACES: Mapping[int, str] = {
+    errno.EROFS: "its folder is read-only, and a store writes beside its file",
+    errno.EACCES: _NOT_WRITABLE,
+    errno.EPERM: _NOT_WRITABLE,
+    errno.ENOENT: "its folder does not exist",
+    errno.ENOSPC: "the disk is full",
+}
 
 
 def place_error(what: str, error: OSError) -> StoreError:

@@ -1,14 +1,15 @@
-"""The file of a SQLite store: opening it, and its layout."""
+"""The file of a SQLite store: opening it, its layout, and the lock beside it."""
 
 import os
 import sqlite3
+import sys
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
-from foldline.errors import StoreError
+from foldline.errors import StoreBusyError, StoreError
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error, store_error
 from foldline.threads.stores.sqlite.identity import (
     check_log,
@@ -17,11 +18,10 @@ from foldline.threads.stores.sqlite.identity import (
     noted,
     number_in,
 )
-from foldline.threads.stores.sqlite.lock import FileLock
 from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA, migrate
 
 
-__all__ = ["APPLICATION_ID", "LOG_PAGES", "Durability", "StoreFile", "needs_lock"]
+__all__ = ["APPLICATION_ID", "LOG_PAGES", "Durability", "FileLock", "StoreFile", "needs_lock"]
 
 
 Durability: TypeAlias = Literal["full", "relaxed"]
@@ -36,7 +36,7 @@ nothing.
 APPLICATION_ID: Final = 0x666F6C64
 """The mark in the header of every file of ours: `fold` in ASCII."""
 
-_SYNCHRONOUS: Mapping[Durability, str] = MappingProxyType({"full": "FULL", "relaxed": "NORMAL"})
+_SYNCHRONOUS: Mapping[Durability, str] = {"full": "FULL", "relaxed": "NORMAL"}
 LOG_PAGES: Final = 1_000
 """
 How long the log gets before it is folded back.
@@ -52,6 +52,72 @@ _SAFE_VERSION = (3, 51, 3)
 def needs_lock() -> bool:
     """Whether writers have to be kept apart by a lock of our own."""
     return sqlite3.sqlite_version_info < _SAFE_VERSION
+
+
+_PAUSE = 0.001
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _set(file: int, *, is_locked: bool) -> None:
+        # Far after the note in the file, since Windows lets nobody read a locked byte.
+        os.lseek(file, 1 << 30, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_NBLCK if is_locked else msvcrt.LK_UNLCK, 1)
+
+else:
+    from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
+
+    _TAKE = LOCK_EX | LOCK_NB
+
+    def _set(file: int, *, is_locked: bool) -> None:
+        flock(file, _TAKE if is_locked else LOCK_UN)
+
+
+class FileLock:
+    """A lock on a file beside the database; the system releases it when its process ends."""
+
+    def __init__(self, path: Path, *, timeout: float) -> None:
+        self._path = path
+        self._timeout = timeout
+        self._file: int | None = None
+
+    def take(self, *, waits: bool = True) -> bool:
+        """Take the lock; False if another process has it, and StoreBusyError after a wait."""
+        file = self._open() if self._file is None else self._file
+        until = time.monotonic() + self._timeout
+        while True:
+            try:
+                _set(file, is_locked=True)
+            # The second is what Windows raises.
+            except (BlockingIOError, PermissionError):
+                if not waits:
+                    return False
+                if time.monotonic() > until:
+                    message = f"another process kept {self._path.name} locked for too long"
+                    raise StoreBusyError(message) from None
+                time.sleep(_PAUSE)
+            else:
+                return True
+
+    def _open(self) -> int:
+        try:
+            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+            self._file = os.open(self._path, flags, 0o600)
+        except OSError as error:
+            what = f"the lock file {self._path.name} cannot be opened"
+            raise place_error(what, error) from error
+        return self._file
+
+    def release(self) -> None:
+        """Let others have it."""
+        if self._file is not None:
+            _set(self._file, is_locked=False)
+
+    def close(self) -> None:
+        """Close the file of the lock."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
 
 class StoreFile:

@@ -37,13 +37,10 @@ class WriteLog:
         """Keep the log beside *path* short; fold it back after *most_pages*, or leave it to SQLite."""
         self._path = log_of(path)
         self._most_pages = most_pages
-        self._pages = 0
         self._restarts = False
         self._name = path.name
         self._busy_timeout = busy_timeout
-        self._commits = 0
-        self._asked = 0
-        self._done = 0
+        self._pages = self._commits = self._asked = self._done = 0
         self._wait = 0.0
         self._failure: StoreError | None = None
 

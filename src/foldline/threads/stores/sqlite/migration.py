@@ -66,9 +66,9 @@ def _flatten(connection: sqlite3.Connection, sql: Mapping[str, str], name: str) 
             for one in own
         }
         connection.execute(sql["old_epoch"], (numbers[own[0].name], own[-1].id, pk))
-        for part in flatten(own, branches):
-            target = numbers[part.epoch] << SEQ_BITS
-            for span in part.spans:
+        for epoch, spans in flatten(own, branches):
+            target = numbers[epoch] << SEQ_BITS
+            for span in spans:
                 base, id = int(span.branch) << SEQ_BITS, branches[span.branch].id
                 ends = (base + span.start, base + span.stop)
                 connection.execute(sql["copy_old_rows"], (target, SEQ_MASK, id, *ends))

@@ -44,10 +44,7 @@ class Pace:
     """
 
     def __init__(
-        self,
-        *,
-        clock: Callable[[], float] = time.perf_counter,
-        waits: Callable[[], int] = _waits,
+        self, *, clock: Callable[[], float] = time.perf_counter, waits: Callable[[], int] = _waits
     ) -> None:
         """Take seconds from *clock*; *waits* returns how often the calling thread has waited."""
         self._clock = clock

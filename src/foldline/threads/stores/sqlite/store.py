@@ -176,11 +176,17 @@ class SQLiteStorage:
         self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
     ) -> list[Document]:
         """Return the newest *limit* documents of *kind*, the newest first."""
-        return await self._ask(lambda tables: tables.documents(key, kind, limit))
+        place = (key.tenant, key.id, kind, -1 if limit is None else limit)
+        found = await self._ask(lambda tables: tables.run("documents", *place).fetchall())
+        return [Document(*row) for row in found]
 
     async def document(self, key: ThreadKey, kind: DocumentKind, name: str) -> Document | None:
         """Return one document, or None if there is none."""
-        return await self._ask(lambda tables: tables.document(key, kind, name), is_small=True)
+        place = (key.tenant, key.id, kind, name)
+        found = await self._ask(
+            lambda tables: tables.run("document", *place).fetchone(), is_small=True
+        )
+        return None if found is None else Document(*found)
 
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
@@ -192,8 +198,9 @@ class SQLiteStorage:
         self, tenant: str, *, after: tuple[float, str] | None = None, limit: int
     ) -> list[tuple[float, str]]:
         """Return since when folds of *tenant* are due, and the ids, the oldest first."""
-        place = after or (-inf, "")
-        return await self._ask(lambda tables: tables.folds_due(tenant, place, limit))
+        place = (tenant, *(after or (-inf, "")), limit)
+        found = await self._ask(lambda tables: tables.run("folds_due", *place).fetchall())
+        return [(due_at, name_of(name)) for due_at, name in found]
 
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""
@@ -309,13 +316,11 @@ class SQLiteStore(ThreadStore):
             ConfigError: An argument is invalid.
             StoreError: The path cannot be resolved, or is a folder.
         """
-        place = _file_at(path)
+        file = _file_at(path)
         expect_choice("durability", durability, get_args(Durability))
         expect_seconds("busy_timeout", busy_timeout, most=_LONGEST)
         clock = seconds_of(options.get("clock"))
-        storage = SQLiteStorage(
-            place, durability=durability, busy_timeout=busy_timeout, clock=clock
-        )
+        storage = SQLiteStorage(file, durability=durability, busy_timeout=busy_timeout, clock=clock)
         super().__init__(storage, **options)
 
 

@@ -85,23 +85,6 @@ class Tables(Struct, frozen=True):
             )
             return list(islice(found, limit))
 
-    def folds_due(
-        self, tenant: str, after: tuple[float, str], limit: int
-    ) -> list[tuple[float, str]]:
-        """Return since when folds of *tenant* are due, and the ids, the oldest first."""
-        found = self.run("folds_due", tenant, *after, limit)
-        return [(due_at, name_of(name)) for due_at, name in found]
-
-    def documents(self, key: ThreadKey, kind: DocumentKind, limit: int | None) -> list[Document]:
-        """Return the newest documents of *kind*."""
-        most = -1 if limit is None else limit
-        return [Document(*row) for row in self.run("documents", key.tenant, key.id, kind, most)]
-
-    def document(self, key: ThreadKey, kind: DocumentKind, name: str) -> Document | None:
-        """Return one document; None if there is none."""
-        found = self.run("document", key.tenant, key.id, kind, name).fetchone()
-        return None if found is None else Document(*found)
-
     def hold(self, key: ThreadKey, lease: Lease) -> bool:
         """Let *lease* last as long from now on; False if its holder does not have it."""
         now = self.clock()
@@ -244,13 +227,11 @@ class Tables(Struct, frozen=True):
                 self.run("drop_documents", pk, kind)
                 continue
             # The new document that may take the place of the one that is dropped.
-            heir = next((one for one in put if one.kind == kind and not _is_named(one, gone)), None)
-            if heir is None:
+            new = next((one for one in put if one.kind == kind and not _is_named(one, gone)), None)
+            if new is None:
                 self.run("drop_document", pk, kind, name)
-            elif self.run(
-                "move_document", heir.name, bytearray(heir.data), pk, kind, name
-            ).rowcount:
-                put.remove(heir)
+            elif self.run("move_document", new.name, bytearray(new.data), pk, kind, name).rowcount:
+                put.remove(new)
         for one in put:
             self.run("put_document", pk, one.kind, one.name, bytearray(one.data))
 
