@@ -178,13 +178,13 @@ class Asking:
         note = 0 if self._note is None else count_message(self._note, history.counter)
         return structs.replace(budget, instructions=budget.instructions + note)
 
-    def _noted(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        """Return *messages* with the note where it was in the first request of the turn."""
+    def _noted(self, messages: tuple[Message, ...], note: Message) -> tuple[Message, ...]:
+        """Return *messages* with *note* where it was in the first request of the turn."""
         own = self._progress.messages[:1]
-        if self._note is None or not all(one in messages for one in own):
+        if own and own[0] not in messages:
             return messages
         at = messages.index(own[0]) if own else len(messages)
-        return (*messages[:at], self._note, *messages[at:])
+        return (*messages[:at], note, *messages[at:])
 
     def _cached_front(self, history: History) -> ChatRequest | None:
         """Return what the vendor has in its cache before the view; None if it has nothing there."""
@@ -319,7 +319,9 @@ class Asking:
         setup, progress, history = self._setup, self._progress, basis.history
         iteration, tokens = progress.state.iteration, reduced.event.request_tokens
         view = (*setup.fixed.front.messages, *reduced.messages)
-        messages = self._noted(missing or view)
+        messages = missing or view
+        if self._note is not None:
+            messages = self._noted(messages, self._note)
         if missing:
             tokens = history.tokens(progress.state.service_watermark)
         event = RequestSentEvent(

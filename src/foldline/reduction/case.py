@@ -93,11 +93,9 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def entries(self) -> tuple[Shortened, ...]:
         """What the view shows shortened."""
-        active = self.active
+        known = () if self.active is None else self.active.shortened
         # Most reductions shorten nothing.
-        if active is None or not active.shortened:
-            return ()
-        return fitting(self.history, active.shortened, cut=self.cut, pinned=self.pinned)
+        return known and fitting(self.history, known, cut=self.cut, pinned=self.pinned)
 
     @cached_property
     def whole(self) -> frozenset[int]:
