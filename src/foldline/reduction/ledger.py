@@ -276,10 +276,7 @@ def _size(history: History, active: HistoryReductionState | None, end: int) -> i
 
 
 def _sent(
-    history: History,
-    call: _Call,
-    active: HistoryReductionState | None,
-    prices: Prices,
+    history: History, call: _Call, active: HistoryReductionState | None, prices: Prices
 ) -> float:
     """Return what the request of *call* costs through *active*, without the answer."""
     size = _size(history, active, call.at)

@@ -124,11 +124,7 @@ class ClientModel:
         # With its vendor if the client asks that vendor itself.
         self.name = f"{vendor}:{model}" if vendor else model
         self._wire = wire(
-            self.name,
-            model=model,
-            clients=PerLoop(client),
-            caches_prompt=caches_prompt,
-            **options,
+            self.name, model=model, clients=PerLoop(client), caches_prompt=caches_prompt, **options
         )
         self.context_window = window
         """The window in tokens; None leaves it to the book of models."""
