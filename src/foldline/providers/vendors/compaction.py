@@ -151,12 +151,8 @@ def _view(
         yield Message(role="assistant", parts=(TextPart(clean(text)),), metadata=label)
     for message in request.messages:
         sealed = only_sealed(message) if keeps_sealed else None
-        yield _redacted(message) if sealed is None else sealed
-
-
-def _redacted(message: Message) -> Message:
-    parts = tuple(part for part in map(_readable, message.parts) if part is not None)
-    return Message(role=message.role, parts=parts, name=message.name)
+        parts = tuple(part for part in map(_readable, message.parts) if part is not None)
+        yield sealed or Message(role=message.role, parts=parts, name=message.name)
 
 
 def _readable(part: Part) -> Part | None:

@@ -9,7 +9,7 @@ import asyncio
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from operator import attrgetter
 from threading import Lock
 from types import MappingProxyType
@@ -237,8 +237,12 @@ class WireModel(VendorModel, ABC):
         # Without it an SDK refuses a long answer that is not streamed.
         options: Object = {"timeout": client.timeout} | ({"stream": True} if streamed else {})
         options |= {key: request.settings[key] for key in _OPTIONS & request.settings.keys()}
+        create = self.method(client, "with_streaming_response.create")
+        options = self._with_headers(body, options)
+        # The SDK would walk through all messages; what is given beside them is sent unchanged.
+        given: Object = {key: [] if key == "messages" else body[key] for key in self._required}
         with sdk_errors(self.name):
-            async with self._send(client, body, options) as reply:
+            async with create(**given, extra_body=body, **options) as reply:
                 if streamed and _kind(reply.http_response) == _JSON:
                     await reply.http_response.aread()
                 yield reply
@@ -252,14 +256,6 @@ class WireModel(VendorModel, ABC):
             message = f"{self.name} was asked for a stream of events, and sent {kind[:80]!r}"
             raise ModelError(message)
         return None
-
-    def _send(self, client: Any, body: Object, options: Object) -> AbstractAsyncContextManager[Any]:
-        create = self.method(client, "with_streaming_response.create")
-        options = self._with_headers(body, options)
-        # The SDK would walk through all messages; what is given beside them is sent unchanged.
-        given: Object = {key: [] if key == "messages" else body[key] for key in self._required}
-        sent: AbstractAsyncContextManager[Any] = create(**given, extra_body=body, **options)
-        return sent
 
     @classmethod
     def method(cls, client: Any, name: str = "create") -> Any:
