@@ -41,9 +41,9 @@ from foldline.providers.digest.text import ELLIPSIS, bare
 from foldline.providers.digest.tool_use import Extractor
 from foldline.providers.digest.work import EXTRACTORS
 from foldline.reduction.evicted import LEAST_BUDGET, Lines, evicted, noted
-from foldline.reduction.questions import unasked
 from foldline.reduction.record import Counts, Section, SummaryRecord, brief, header
 from foldline.reduction.request import SummaryRequest
+from foldline.reduction.statements import unasked
 
 
 __all__ = ["DigestSummarizer", "read_record", "write_digest"]
