@@ -46,8 +46,8 @@ a new view is taken to be cached
 -     elif call.is_first and active is call.active and active is not None:
 +     elif False:
 a fold saves without its price
-- savings = sum(saved) - paid
-+ savings = sum(saved)
+- savings = _saved(history, calls, prices) - paid
++ savings = _saved(history, calls, prices)
 what would not fit is looked for with folds
 - too_large=sum(_size(history, None, one.at) > window for one in calls),
 + too_large=sum(_size(history, one.active, one.at) > window for one in calls),

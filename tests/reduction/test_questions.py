@@ -2,7 +2,7 @@
 
 import pytest
 
-from foldline.reduction.questions import unasked
+from foldline.reduction.statements import unasked
 from tests.linearity import is_linear
 
 

@@ -13,9 +13,9 @@ from foldline.history.parts import BlobPart, TextPart, ToolCallPart, ToolCallRes
 from foldline.history.tokens import TokenEstimator
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.questions import unasked
 from foldline.reduction.quotes import Pins, Quote, Weight, joined, quoted, tool_names, within
 from foldline.reduction.state import LABEL_TOKENS
+from foldline.reduction.statements import unasked
 from tests.linearity import is_linear
 
 

@@ -6,9 +6,8 @@ from foldline.history.formats.openai_responses import message_from_openai_respon
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.budget import budget_of
-from foldline.reduction.sealing import with_sealed
 from foldline.reduction.state import HistoryReductionState
-from foldline.reduction.view import view_of, view_tokens
+from foldline.reduction.view import view_of, view_tokens, with_sealed
 from tests.reduction.test_fold import ROLLING, Asked, make, talk
 from tests.reduction.test_fold_fits import sealed_item
 

@@ -28,8 +28,8 @@ from foldline.reduction.draft import FoldOptions
 from foldline.reduction.event import ReductionStatus
 from foldline.reduction.fold import FoldResult, fold
 from foldline.reduction.reading import Reading, usage_of
-from foldline.reduction.sealing import with_sealed
 from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.view import with_sealed
 
 
 __all__ = ["Means", "made"]

@@ -155,20 +155,12 @@ class ModelSummarizer:
             raise ConfigError(message)
         expect_whole("most_result", most_result, 1)
         self._model = model
-        self._name = model.name if name is None else name
         self._settings = dict(settings or {})
         self._most_result = most_result
-        self._rides = rides
-
-    @property
-    def name(self) -> str:
+        self.name = model.name if name is None else name
         """The identity of the summarizer."""
-        return self._name
-
-    @property
-    def rides(self) -> bool:
+        self.rides = rides and not self._settings
         """Whether it may ask on top of what its model has in the cache: not with fields of its own."""
-        return self._rides and not self._settings
 
     @property
     def model_name(self) -> str:
@@ -204,7 +196,7 @@ class ModelSummarizer:
         """Return what the model writes for a whole *request*; see `summarize`."""
         response = await self._model.respond(request)
         spend(response.usage)
-        return _read(response, name=self._name)
+        return _read(response, name=self.name)
 
 
 class RidingSummarizer:

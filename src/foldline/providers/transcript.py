@@ -57,8 +57,9 @@ def write_transcript(
     ]
     for place, message in enumerate(messages, 1):
         lines = [_line(part, calls, most_result) for part in message.parts]
-        said_by = _speaker(message, agents[place - 1])
-        blocks.append(_block(f"{place} {said_by}", lines))
+        name = agents[place - 1] or named(message.name or "")
+        role = "summary" if message.is_summary else message.role
+        blocks.append(_block(f"{place} {role} ({name})" if name else f"{place} {role}", lines))
     body = "\n\n".join(blocks)
     # It cannot be put into the conversation: with it the conversation would have another one.
     mark = sha256(body.encode()).hexdigest()[:_MARK_LENGTH]
@@ -68,12 +69,6 @@ def write_transcript(
 def _block(header: str, lines: Iterable[str]) -> str:
     said = "\n".join(line for line in lines if line) or "(nothing)"
     return f"=== {_TEMPLATE.sub(_PARTED, header)} ===\n{_FALSE_HEADER.sub(' ', _TEMPLATE.sub(_PARTED, said))}"
-
-
-def _speaker(message: Message, agent: str) -> str:
-    name = agent or named(message.name or "")
-    role = "summary" if message.is_summary else message.role
-    return f"{role} ({name})" if name else role
 
 
 def _line(part: Part, calls: Mapping[str, int], most_result: int) -> str:

@@ -16,12 +16,7 @@ import msgspec
 from foldline.checks import expect
 from foldline.errors import ConfigError
 from foldline.history.codec import decode_json
-from foldline.reduction.config import (
-    BUDGET_FIELDS,
-    CHOICES,
-    COUNT_FIELDS,
-    HistoryReductionConfig,
-)
+from foldline.reduction.config import BUDGET_FIELDS, CHOICES, COUNT_FIELDS, HistoryReductionConfig
 from foldline.reduction.prices import Prices, PriceTier
 from foldline.reduction.provider import ProviderConfig
 

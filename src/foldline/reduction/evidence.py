@@ -152,7 +152,8 @@ def _facts(messages: Iterable[Message]) -> Iterator[_Fact]:
         calls |= {call.id: call for call in message.tool_calls}
         if message.is_from_user and len(text := without_reminders(message.text)) <= TYPED:
             for one in statements(text):
-                yield _Fact(said=stems(one), is_done=_is_done(one))
+                is_done = bool(_IS_DONE(one)) and not is_left_open(one)
+                yield _Fact(said=stems(one), is_done=is_done or None)
         if message.role == "tool" and message.text:
             yield from _of_answer(message.text, None, has_failed=False)
         is_marked = (message.metadata or {}).get("isError") is True
@@ -180,8 +181,3 @@ def _of_answer(text: str, call: ToolCallPart | None, *, has_failed: bool) -> Ite
             is_done=None if in_doubt else is_done,
             call=key,
         )
-
-
-def _is_done(statement: str) -> bool | None:
-    is_said = _IS_DONE(statement) and not is_left_open(statement)
-    return True if is_said else None

@@ -59,12 +59,7 @@ def clipped(
             continue
         if now > limit and not _is_cleared(known.get(at)):
             shorter = clip(
-                history,
-                at,
-                limit=limit,
-                recall=budget.recall,
-                media=shows_media,
-                outline=outline,
+                history, at, limit=limit, recall=budget.recall, media=shows_media, outline=outline
             )
             if shorter is not None and shorter.tokens < (limit + 1 if media else now):
                 known[at] = shorter
@@ -254,12 +249,7 @@ def _is_cleared(entry: Shortened | None) -> bool:
 
 
 def _clearable(
-    history: History,
-    at: int,
-    config: HistoryReductionConfig,
-    *,
-    is_old: bool,
-    is_earlier: bool,
+    history: History, at: int, config: HistoryReductionConfig, *, is_old: bool, is_earlier: bool
 ) -> str | None:
     """Return what the note calls the message; None if it is not to be cleared."""
     if not is_earlier:

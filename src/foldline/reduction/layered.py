@@ -9,14 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from foldline.reduction.call_counts import calls_of, is_counts
-from foldline.reduction.record import (
-    FILES,
-    Artefact,
-    Counts,
-    FileAction,
-    Section,
-    SummaryRecord,
-)
+from foldline.reduction.record import FILES, Artefact, Counts, FileAction, Section, SummaryRecord
 from foldline.reduction.spans import SummaryLayer
 from foldline.reduction.tasks import task_lines, tasks_of
 

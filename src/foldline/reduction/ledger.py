@@ -202,11 +202,7 @@ def stats_of(
     if prices is not None:
         paid = sum(one.price or 0.0 for one in entries)
         cost = paid + sum(one.cost or 0.0 for one in turns)
-        saved = (
-            _sent(history, one, None, prices) - _sent(history, one, one.active, prices)
-            for one in calls
-        )
-        savings = sum(saved) - paid
+        savings = _saved(history, calls, prices) - paid
     return ReductionStats(
         original_count=history.total,
         reduced_count=len(view_of(history, newest)),
@@ -280,10 +276,7 @@ def _size(history: History, active: HistoryReductionState | None, end: int) -> i
 
 
 def _sent(
-    history: History,
-    call: _Call,
-    active: HistoryReductionState | None,
-    prices: Prices,
+    history: History, call: _Call, active: HistoryReductionState | None, prices: Prices
 ) -> float:
     """Return what the request of *call* costs through *active*, without the answer."""
     size = _size(history, active, call.at)
@@ -295,6 +288,13 @@ def _sent(
     else:
         cached = size - _new(history, call.at)
     return prices.request(size, cached=cached)
+
+
+def _saved(history: History, calls: Sequence[_Call], prices: Prices) -> float:
+    """Return what *calls* cost less than without folds, whose own prices are left out."""
+    return sum(
+        _sent(history, one, None, prices) - _sent(history, one, one.active, prices) for one in calls
+    )
 
 
 def _new(history: History, at: int) -> int:

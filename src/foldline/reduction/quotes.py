@@ -214,10 +214,7 @@ def _unpinned(
 
 
 def _kind(
-    history: History,
-    at: int,
-    config: HistoryReductionConfig,
-    pins: Pins | None,
+    history: History, at: int, config: HistoryReductionConfig, pins: Pins | None
 ) -> QuoteKind | None:
     message = history[at]
     if pins is None and message.is_pinned:
@@ -254,13 +251,7 @@ def tool_names(history: History, at: int) -> set[str]:
     return names or ({message.name} if message.name else set())
 
 
-def _read(
-    unread: Quote,
-    message: Message,
-    history: History,
-    budget: Budget,
-    limit: int,
-) -> Quote:
+def _read(unread: Quote, message: Message, history: History, budget: Budget, limit: int) -> Quote:
     """Return *unread* with the words of *message* in *limit* tokens; what has none is not counted."""
     if not limit:
         return _emptied(unread)

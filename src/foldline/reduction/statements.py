@@ -1,4 +1,4 @@
-"""The single statements of a text: each line of a list, and each sentence of prose."""
+"""The single statements of a text: each line of a list, each sentence of prose, and what asks."""
 
 import re
 from collections.abc import Callable
@@ -16,6 +16,7 @@ __all__ = [
     "is_listed",
     "kept",
     "statements",
+    "unasked",
 ]
 
 
@@ -55,6 +56,16 @@ _WRAPPED = 60
 _IS_FIRST = re.compile(r"\s*1[.)]").match
 _CLOSING = " \t\r\"'”’»)]*_`"
 _ENDING = frozenset(".!?…:;|>}。！？｡")
+# What is longer says something, and so do figures, dates, addresses, paths and names in code.
+_LONGEST_ASKED = 300
+_ASKS = ("?", "？", "؟")
+_HAS_FACT = re.compile(r"[\d@_/\\`]").search
+# A greeting at the end, and a name.
+_SIGNED = re.compile(
+    r"(?:lg|vg|mfg|best|cheers|thanks|thx|gru(?:ß|ss)|saludos|cordialement"
+    r"|(?:kind |best |warm )?regards|(?:viele |liebe )?gr[uü](?:ß|ss)e)\b[,.! ]{0,3}\w{0,20}[.!]?",
+    re.IGNORECASE,
+).fullmatch
 _IS_LABEL = re.compile(r"\W{0,12}[^\W\d_][\w '/()&-]{0,40}[*_\"]{0,3}:(?:[\s*_]|\Z)").match
 
 
@@ -96,6 +107,20 @@ def kept(text: str, is_bad: Callable[[str], bool]) -> Kept:
         if good or not pieces:
             left.append("".join(good) if len(good) == len(pieces) else "".join(good).rstrip())
     return Kept(text="\n".join(left).strip(), statements=total, dropped=dropped)
+
+
+def unasked(text: str) -> str:
+    """Return *text* without its questions; one that names a figure, an address or an id is kept."""
+    if len(text) > _LONGEST_ASKED or not any(mark in text for mark in _ASKS):
+        return text
+    return "\n".join(one for one in statements(text) if _HAS_FACT(one) or not _only_asks(one))
+
+
+def _only_asks(statement: str) -> bool:
+    said = statement.strip()
+    after = said[1 + max(map(said.rfind, _ASKS)) :]
+    is_aside = said.startswith("(") and said.endswith(")")
+    return not _HAS_WORD(after) or is_aside or _SIGNED(said) is not None
 
 
 def _blocks(text: str) -> list[str]:

@@ -47,16 +47,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_tokens
 
 
-__all__ = [
-    "BATCHES",
-    "LEAST_FOLD",
-    "VERDICTS",
-    "Fact",
-    "Row",
-    "Verdict",
-    "VerdictKind",
-    "decide",
-]
+__all__ = ["BATCHES", "LEAST_FOLD", "VERDICTS", "Fact", "Row", "Verdict", "VerdictKind", "decide"]
 
 
 LEAST_FOLD = 24

@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.repair import repair
-from foldline.history.signed import without_signed
+from foldline.history.signed import only_sealed, without_signed
 from foldline.history.tokens import count_message
+from foldline.reduction.budget import Budget
 from foldline.reduction.shortening import fitting, shown
 from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = ["view_of", "view_tokens"]
+__all__ = ["view_of", "view_tokens", "with_sealed"]
 
 
 def view_of(history: History, state: HistoryReductionState | None = None) -> list[Message]:
@@ -72,3 +75,29 @@ def view_tokens(history: History, state: HistoryReductionState | None = None) ->
     for one in state.shortened and fitting(history, state.shortened, cut=cut, pinned=pin):
         total += one.tokens - history.tokens(one.index, one.index + 1)
     return total
+
+
+def with_sealed(
+    history: History,
+    made: HistoryReductionState,
+    sealed: Message,
+    *,
+    base: HistoryReductionState | None,
+    budget: Budget,
+) -> HistoryReductionState:
+    """
+    Return *made* with *sealed* in front of its summary; *made* itself if that does not help.
+
+    Args:
+        history: The full history.
+        made: A reduction with one summary, of all messages that *sealed* represents.
+        sealed: What a vendor has made of these messages.
+        base: The reduction that was active before.
+        budget: What the view has to fit; it has to become smaller, too.
+    """
+    item = only_sealed(sealed)
+    if item is None:
+        return made
+    taken = replace(made, sealed_item=item, sealed_index=made.summarized_up_to_index - 1)
+    most = min(budget.fitted, view_tokens(history, base) - 1)
+    return taken.sealed() if view_tokens(history, taken) <= most else made

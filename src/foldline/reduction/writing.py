@@ -152,9 +152,5 @@ def _reviewed(
 
 def _with_text(cost: Writing, review: Review, summarizer: int) -> Writing:
     return replace(
-        cost,
-        text=review.text,
-        tokens=review.tokens,
-        summarizer=summarizer,
-        dropped=review.dropped,
+        cost, text=review.text, tokens=review.tokens, summarizer=summarizer, dropped=review.dropped
     )

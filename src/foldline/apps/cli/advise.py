@@ -20,13 +20,7 @@ from foldline.apps.cli.options import (
 from foldline.apps.cli.prices import source_of, window_for
 from foldline.apps.cli.replay import terms_of
 from foldline.apps.cli.sources import recorded_in
-from foldline.apps.cli.terminal import (
-    clean,
-    output_console,
-    plain_table,
-    print_first,
-    progress,
-)
+from foldline.apps.cli.terminal import clean, output_console, plain_table, print_first, progress
 from foldline.errors import UsageError
 from foldline.providers.price_list import PRICES_OF, nearest_listed
 from foldline.reduction.config import HistoryReductionConfig

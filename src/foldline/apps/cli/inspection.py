@@ -17,13 +17,7 @@ from foldline.apps.cli.options import (
 from foldline.apps.cli.prices import config_for
 from foldline.apps.cli.sources import note_sessions, one_session, read_state
 from foldline.apps.cli.stores import ThreadOptions, found_thread, with_store
-from foldline.apps.cli.terminal import (
-    clean,
-    first_line,
-    output_console,
-    plain_table,
-    print_first,
-)
+from foldline.apps.cli.terminal import clean, first_line, output_console, plain_table, print_first
 from foldline.errors import UsageError
 from foldline.history.history import History
 from foldline.reduction.config import HistoryReductionConfig

@@ -95,12 +95,7 @@ def _document(report: QualityReport) -> dict[str, Any]:
 
 
 def _figures(share: Share) -> dict[str, Any]:
-    return {
-        "kept": share.kept,
-        "n": share.total,
-        "share": share.value,
-        "interval": share.interval,
-    }
+    return {"kept": share.kept, "n": share.total, "share": share.value, "interval": share.interval}
 
 
 def _print(console: Console, report: QualityReport) -> None:

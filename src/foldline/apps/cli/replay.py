@@ -53,7 +53,7 @@ from foldline.replay.columns import (
     shown_columns,
 )
 from foldline.replay.comparison import NO_REDUCTION, USUAL, Comparison, compare, needs_no_folding
-from foldline.replay.conclusion import conclude
+from foldline.replay.conclusion import Conclusion, conclude
 from foldline.replay.numbers import counted, short_number
 from foldline.replay.record import ReplayReport, Totals
 from foldline.replay.report import html_page, overview
@@ -144,6 +144,10 @@ def replay(options: _ReplayOptions) -> None:
     is_large = any(report.totals.too_large for reports in sessions for report in reports)
     if is_large and not any(one.context_window_size for one in configs.values()):
         console.print(_NO_WINDOW)
+    _print_conclusion(console, found)
+
+
+def _print_conclusion(console: Console, found: Conclusion) -> None:
     console.print(Text(clean(found.text), style="bold"))
     for line in found.lines:
         console.print(Text(f"  {clean(line)}"), soft_wrap=True)
@@ -344,6 +348,7 @@ def _shown(comparison: Comparison, *, width: int) -> Iterator[RenderableType]:
 
 def _meaning(totals: Mapping[str, Totals], *, history: int) -> Iterator[str]:
     full, ours = totals[NO_REDUCTION], totals[_SHOWN]
+    reads = "once" if ours.most_reads == 1 else f"at most {ours.most_reads:,} times"
     yield (
         f"- What grows: the history, to {short_number(history)} tokens. The largest view has "
         f"{short_number(ours.peak_tokens)}, and all views together are "
@@ -351,7 +356,7 @@ def _meaning(totals: Mapping[str, Totals], *, history: int) -> Iterator[str]:
     )
     yield (
         f"- What folds cost: {counted(ours.summarizer_calls, 'summarizer call')}, which read "
-        f"{short_number(ours.summarizer_tokens)} tokens, each message {_times(ours.most_reads)}."
+        f"{short_number(ours.summarizer_tokens)} tokens, each message {reads}."
     )
     yield (
         "- What is sent again: each fold invalidates the prompt cache after the system messages. "
@@ -366,7 +371,3 @@ def _meaning(totals: Mapping[str, Totals], *, history: int) -> Iterator[str]:
         f"instead of ${full.cost or 0:.2f}; with the best times of folds in hindsight "
         f"${ours.optimum or 0:.2f}."
     )
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"at most {count:,} times"

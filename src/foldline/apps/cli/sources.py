@@ -113,10 +113,7 @@ def _of_snapshot(snapshot: ThreadSnapshot) -> Session:
         message = "no conversation inside: the thread of the snapshot has no messages"
         raise FormatError(message)
     return Session(
-        id=snapshot.id,
-        format="snapshot",
-        title=snapshot.display_name,
-        messages=snapshot.messages,
+        id=snapshot.id, format="snapshot", title=snapshot.display_name, messages=snapshot.messages
     )
 
 
@@ -225,10 +222,7 @@ def is_configured(options: ConfigOptions) -> bool:
 
 
 def configured(
-    options: ConfigOptions,
-    base: HistoryReductionConfig | None = None,
-    *,
-    model: str | None = None,
+    options: ConfigOptions, base: HistoryReductionConfig | None = None, *, model: str | None = None
 ) -> HistoryReductionConfig:
     """Return *base*, or the default, as *options* change it, for the window of *model*."""
     fields: dict[str, Any] = msgspec.structs.asdict(base or _DEFAULT)

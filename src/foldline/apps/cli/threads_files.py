@@ -30,12 +30,7 @@ from foldline.apps.cli.stores import (
 )
 from foldline.apps.cli.terminal import note, progress, say
 from foldline.checks import expect_choice
-from foldline.errors import (
-    StoreCorruptError,
-    ThreadConflictError,
-    ThreadExistsError,
-    UsageError,
-)
+from foldline.errors import StoreCorruptError, ThreadConflictError, ThreadExistsError, UsageError
 from foldline.history.codec import encode_json
 from foldline.history.formats.renderings import render_openai_chat
 from foldline.history.messages import Message

@@ -99,9 +99,7 @@ def fold_thread(options: _FoldOptions) -> None:
         custom_summarization_prompt_override=options.prompt,
     )
 
-    async def _fold(
-        store: ThreadStore,
-    ) -> tuple[int, ReducedHistory[Message], float | None]:
+    async def _fold(store: ThreadStore) -> tuple[int, ReducedHistory[Message], float | None]:
         thread = await found_thread(store, options.id, options.tenant)
         before = thread.last_reduction
         reducer, model = _reducer(options, before)

@@ -38,10 +38,7 @@ _COLORS = {"system": "magenta", "user": "green", "assistant": "cyan", "tool": "y
 
 
 def show_view(
-    view: Sequence[Message],
-    *,
-    summary_lines: int | None = None,
-    most: int = _MOST_MESSAGES,
+    view: Sequence[Message], *, summary_lines: int | None = None, most: int = _MOST_MESSAGES
 ) -> RenderableType:
     """
     Return *view* as something to print: the first and the last of its messages, *most* in all.
@@ -52,11 +49,7 @@ def show_view(
     first = min(_FIRST, shown // 2)
     head, tail = view[:first], view[len(view) - (shown - first) :]
     left = view[first : len(view) - (shown - first)]
-    return Group(
-        *_lines(head, summary_lines),
-        *_gap(left),
-        *_lines(tail, summary_lines),
-    )
+    return Group(*_lines(head, summary_lines), *_gap(left), *_lines(tail, summary_lines))
 
 
 def as_pinned(messages: Iterable[Message], pins: Container[int], start: int) -> list[Message]:

@@ -110,6 +110,10 @@ class _Selection(Struct, frozen=True):
     items: tuple[Item, ...]
     cost: int
 
+    @property
+    def texts(self) -> list[str]:
+        return [item.text for item in self.items]
+
 
 def select(items: Sequence[Item], *, title: str, limit: int, count: CountTokens) -> _Selection:
     """
@@ -249,7 +253,7 @@ def share_out(
     for section in left:
         pick(section, budget, offers[section])
     # Only now is it certain which requests are shown; no other section repeats them.
-    shown = [item.text for item in taken[Section.REQUESTS].items]
+    shown = taken[Section.REQUESTS].texts
     unsaid = {**offers, **{name: _unsaid(offers[name], shown, name) for name in _REPEATING}}
     pick(Section.RULES, budget, unsaid[Section.RULES])
     for section in (Section.LAST, Section.SAID):
@@ -257,8 +261,7 @@ def share_out(
     # What was said last may have more at the end of it.
     for section in (*left, Section.SAID):
         if section is Section.SAID:
-            last = [item.text for item in taken[Section.LAST].items]
-            unsaid[section] = _unsaid(unsaid[section], last, section)
+            unsaid[section] = _unsaid(unsaid[section], taken[Section.LAST].texts, section)
         if section is not Section.REQUESTS:
             pick(section, budget, unsaid[section])
     for section, items in late.items():

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -41,9 +41,9 @@ from foldline.providers.digest.text import ELLIPSIS, bare
 from foldline.providers.digest.tool_use import Extractor
 from foldline.providers.digest.work import EXTRACTORS
 from foldline.reduction.evicted import LEAST_BUDGET, Lines, evicted, noted
-from foldline.reduction.questions import unasked
 from foldline.reduction.record import Counts, Section, SummaryRecord, brief, header
 from foldline.reduction.request import SummaryRequest
+from foldline.reduction.statements import unasked
 
 
 __all__ = ["DigestSummarizer", "read_record", "write_digest"]
@@ -71,6 +71,7 @@ _ROLES_PART = 8
 # Seconds that the thread of a digest sleeps after each stretch of text, a twentieth of its time.
 _REST = 0.00005
 _ESTIMATOR = TokenEstimator()
+_Made = TypeVar("_Made")
 _Offers: TypeAlias = Mapping[Section, Sequence[Item]]
 
 
@@ -93,27 +94,19 @@ class DigestSummarizer(Struct, frozen=True, kw_only=True):
 
     async def summarize(self, request: SummaryRequest) -> str:
         """Return the digest of *request*; the same request always gives the same text."""
-        return await asyncio.to_thread(
-            write_digest,
-            request,
-            count=self.counter.count,
-            extractors=self.extractors,
-            rest=_rest,
-        )
+        return await self._in_thread(write_digest, request)
 
     async def material(self, request: SummaryRequest) -> Material:
         """Return what code reads from *request*, for records that stand beside a model's text."""
-        return await asyncio.to_thread(
-            read_material,
-            request,
-            count=self.counter.count,
-            extractors=self.extractors,
-            rest=_rest,
-        )
+        return await self._in_thread(read_material, request)
 
     async def record(self, material: Material, *, text: str | None = None) -> SummaryRecord:
         """Return the record of *material* that stands beside the *text* of a model."""
         return await asyncio.to_thread(read_record, material, text=text, count=self.counter.count)
+
+    async def _in_thread(self, work: Callable[..., _Made], request: SummaryRequest) -> _Made:
+        how = {"count": self.counter.count, "extractors": self.extractors, "rest": _rest}
+        return await asyncio.to_thread(work, request, **how)
 
 
 def _rest() -> None:

@@ -16,8 +16,7 @@ from foldline.errors import ConfigError, ModelError
 from foldline.history.formats.objects import dumped
 from foldline.history.formats.wire import Object, as_object, is_list, is_object
 from foldline.history.messages import Message
-from foldline.providers.book import window_of_model
-from foldline.providers.model import ChatModel, ChatRequest, ChatResponse
+from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.providers.summarizer import ModelSummarizer
 from foldline.providers.vendors.failure import sdk_errors
 from foldline.providers.vendors.vendor_model import PerLoop, WireModel
@@ -29,7 +28,8 @@ __all__ = [
     "ClientModel",
     "FunctionModel",
     "asked",
-    "model_of_client",
+    "function_model",
+    "named_model",
     "summarizer_from",
     "vendor_at",
     "wire_of",
@@ -74,43 +74,14 @@ def summarizer_from(
     expect_whole("window", window, 1, optional=True)
     wire = wire_of(client)
     if wire is None:
-        asks: ClientModel | FunctionModel = _function_model(client, model, settings, window)
+        asks: ClientModel | FunctionModel = function_model(client, model, settings, window)
     else:
-        asks = ClientModel(client, _named(client, model), wire=wire, window=window)
+        asks = ClientModel(client, named_model(client, model), wire=wire, window=window)
     return ModelSummarizer(asks, name=name, settings=settings, rides=False)
 
 
-def model_of_client(
-    client: object,
-    model: str | None,
-    *,
-    wire: type[WireModel] | None,
-    profile: Mapping[str, object],
-    holds_history: bool,
-    caches_prompt: bool,
-) -> ChatModel:
-    """Return what asks *model* through *client*; only an async client of an SDK streams."""
-    wire = wire or wire_of(client)
-    if holds_history and wire is not OpenAIResponses:
-        message = "holds_history=True: this client holds no history; the Responses API does"
-        raise ConfigError(message)
-    if wire is None:
-        return _function_model(client, model, None, None)
-    model, vendor = _named(client, model), vendor_at(client)
-    options: dict[str, Any] = {
-        "profile": profile if vendor == "openai" else {},
-        "holds_history": holds_history,
-        "caches_prompt": caches_prompt and bool(vendor),
-    }
-    is_async = iscoroutinefunction(unwrap(wire.method(client)))
-    if not (is_async and callable(wire.method(client, "with_streaming_response.create"))):
-        return ClientModel(client, model, wire=wire, **options)
-    name = f"{vendor}:{model}" if vendor else model
-    window = window_of_model(name)
-    return wire(name, model=model, clients=PerLoop(client), context_window=window, **options)
-
-
-def _named(client: object, model: str | None) -> str:
+def named_model(client: object, model: str | None) -> str:
+    """Return *model*, or raise ConfigError if *client* is given none."""
     if not model:
         message = f"model must name the model that {type(client).__name__} asks, got {model!r}"
         raise ConfigError(message)
@@ -153,11 +124,7 @@ class ClientModel:
         # With its vendor if the client asks that vendor itself.
         self.name = f"{vendor}:{model}" if vendor else model
         self._wire = wire(
-            self.name,
-            model=model,
-            clients=PerLoop(client),
-            caches_prompt=caches_prompt,
-            **options,
+            self.name, model=model, clients=PerLoop(client), caches_prompt=caches_prompt, **options
         )
         self.context_window = window
         """The window in tokens; None leaves it to the book of models."""
@@ -199,9 +166,10 @@ class FunctionModel:
         return ChatResponse(messages=(Message.assistant(said),))
 
 
-def _function_model(
-    function: object, model: str | None, settings: object, window: int | None
+def function_model(
+    function: object, model: str | None, settings: object = None, window: int | None = None
 ) -> FunctionModel:
+    """Return the model behind *function*, or raise ConfigError if it is nothing to ask."""
     if not callable(function) or isinstance(function, type):
         kind = f"the class {function.__name__}" if isinstance(function, type) else type(function)
         message = (

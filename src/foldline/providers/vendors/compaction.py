@@ -88,19 +88,12 @@ class VendorCompaction:
         """Whether code writes the text, since only the vendor can read what it makes."""
         self._model = model
         self._asked = ClientModel(client, model, wire=wire, window=window)
-        self._name = f"{self._asked.name} compaction" if name is None else name
+        self.model_name = self._asked.name
+        """The name of the model that compacts."""
+        self.name = f"{self._asked.name} compaction" if name is None else name
+        """The identity of the summarizer."""
         self._before: Message | None = None
         self._digest = DigestSummarizer()
-
-    @property
-    def name(self) -> str:
-        """The identity of the summarizer."""
-        return self._name
-
-    @property
-    def model_name(self) -> str:
-        """The name of the model that compacts."""
-        return self._asked.name
 
     @property
     def context_window(self) -> int | None:
@@ -142,7 +135,7 @@ class VendorCompaction:
 
     def _made(self, found: _Found | None) -> _Found:
         if not found:
-            message = f"{self._name} returned no compaction"
+            message = f"{self.name} returned no compaction"
             raise SummarizerError(message)
         return found
 
@@ -158,12 +151,8 @@ def _view(
         yield Message(role="assistant", parts=(TextPart(clean(text)),), metadata=label)
     for message in request.messages:
         sealed = only_sealed(message) if keeps_sealed else None
-        yield _redacted(message) if sealed is None else sealed
-
-
-def _redacted(message: Message) -> Message:
-    parts = tuple(part for part in map(_readable, message.parts) if part is not None)
-    return Message(role=message.role, parts=parts, name=message.name)
+        parts = tuple(part for part in map(_readable, message.parts) if part is not None)
+        yield sealed or Message(role=message.role, parts=parts, name=message.name)
 
 
 def _readable(part: Part) -> Part | None:

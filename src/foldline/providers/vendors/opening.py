@@ -13,7 +13,6 @@ The first three are opened with the vendor's SDK. The names, keys and addresses 
 those that pydantic-ai knows.
 """
 
-import inspect
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -22,6 +21,7 @@ from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import iscoroutinefunction, signature, unwrap
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
@@ -31,7 +31,13 @@ from foldline.checks import expect
 from foldline.errors import ConfigError, MissingExtraError
 from foldline.providers.book import window_of_model
 from foldline.providers.model import ChatModel
-from foldline.providers.vendors.client_model import model_of_client, vendor_at
+from foldline.providers.vendors.client_model import (
+    ClientModel,
+    function_model,
+    named_model,
+    vendor_at,
+    wire_of,
+)
 from foldline.providers.vendors.failure import limit_waits
 from foldline.providers.vendors.pydantic_model import PydanticModel
 from foldline.providers.vendors.spelling import COMMON_VENDORS, unknown_vendor
@@ -148,20 +154,34 @@ def open_model(
 def _asked_by(
     client: object, spec: object, *, holds_history: bool, caches_prompt: bool
 ) -> ChatModel:
+    """Return what asks through *client*; only an async client of an SDK streams."""
     expect("model", spec, str | None)
     vendor, _, name = str(spec or "").partition(":")
     sdk = _SDKS.get(vendor)
     model = name if sdk else str(spec or "") or None
     # The Responses API is what `openai:` means, but a server of one's own may have Chat alone.
-    wire = sdk.wire if sdk and callable(sdk.wire.method(client)) else None
-    return model_of_client(
-        client,
-        model,
-        wire=wire,
-        profile={ENCRYPTS: bool(model and _REASONS(model))},
-        holds_history=holds_history,
-        caches_prompt=caches_prompt,
-    )
+    wire = sdk.wire if sdk and callable(sdk.wire.method(client)) else wire_of(client)
+    _check_held("this client", wire, holds_history=holds_history)
+    if wire is None:
+        return function_model(client, model)
+    model, vendor = named_model(client, model), vendor_at(client)
+    options: dict[str, Any] = {
+        "profile": {ENCRYPTS: bool(_REASONS(model))} if vendor == "openai" else {},
+        "holds_history": holds_history,
+        "caches_prompt": caches_prompt and bool(vendor),
+    }
+    is_async = iscoroutinefunction(unwrap(wire.method(client)))
+    if not (is_async and callable(wire.method(client, "with_streaming_response.create"))):
+        return ClientModel(client, model, wire=wire, **options)
+    name = f"{vendor}:{model}" if vendor else model
+    window = window_of_model(name)
+    return wire(name, model=model, clients=PerLoop(client), context_window=window, **options)
+
+
+def _check_held(who: str, wire: type[WireModel] | None, *, holds_history: bool) -> None:
+    if holds_history and wire is not OpenAIResponses:
+        message = f"holds_history=True: {who} holds no history; the Responses API does"
+        raise ConfigError(message)
 
 
 def _bound(
@@ -176,9 +196,7 @@ def _bound(
         wire, model, window = _wire_class(first), first.model_name, first.context_window
         profile = first.profile if wire else {}
     window = window or window_of_model(name)
-    if shared["holds_history"] and wire is not OpenAIResponses:
-        message = f"holds_history=True: {name} holds no history; the Responses API does"
-        raise ConfigError(message)
+    _check_held(name, wire, holds_history=shared["holds_history"])
     if wire in {OpenAIChat, OpenAIResponses} and vendor_at(first) != "openai":
         shared["caches_prompt"] = False
     if wire is None:
@@ -277,7 +295,7 @@ def _provider(config: ProviderConfig) -> "Provider[Any]":
         return infer_provider(vendor)
     make = cast("Callable[..., Provider[Any]]", infer_provider_class(vendor))
     # The class of a gateway is that of the vendor: it would take the key, and ask the vendor.
-    takes = [] if vendor.startswith("gateway/") else [*inspect.signature(make).parameters]
+    takes = [] if vendor.startswith("gateway/") else [*signature(make).parameters]
     options: dict[str, Any] = {}
     for names, value in ((_KEYS, key), (_ADDRESSES, address)):
         name = next((name for name in names if name in takes), None)

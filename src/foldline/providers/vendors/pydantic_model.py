@@ -89,7 +89,7 @@ class PydanticModel(VendorModel):
         """Return what the model says to *request*; raise what `ChatModel.respond` raises."""
         from pydantic_ai.direct import model_request  # noqa: PLC0415
 
-        async with _errors(self._name):
+        async with _errors(self.name):
             response = await model_request(**await self._asked(request))
             return _read(response)
 
@@ -99,19 +99,19 @@ class PydanticModel(VendorModel):
 
         reader = _DeltaReader()
         asked = await self._asked(request)
-        async with _errors(self._name), model_request_stream(**asked) as events:
+        async with _errors(self.name), model_request_stream(**asked) as events:
             async for event in events:
                 for delta in reader.deltas(event):
                     yield delta
             response = events.get()
         if response.state == "incomplete":
-            message = f"{self._name} broke off its answer"
+            message = f"{self.name} broke off its answer"
             raise ModelError(message)
         yield _read(response)
 
     async def _asked(self, request: ChatRequest) -> dict[str, Any]:
         if request.service_thread_id is not None:
-            raise ServiceThreadLostError(model=self._name)
+            raise ServiceThreadLostError(model=self.name)
         from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415
 
         model = await self._clients.here()

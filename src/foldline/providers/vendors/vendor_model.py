@@ -9,7 +9,7 @@ import asyncio
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from operator import attrgetter
 from threading import Lock
 from types import MappingProxyType
@@ -128,17 +128,13 @@ class VendorModel:
     """A model at a vendor, for any number of tasks and event loops; each binding is a subclass."""
 
     def __init__(self, name: str, *, clients: PerLoop, context_window: int | None = None) -> None:
-        self._name = name
+        self.name = name
+        """The identity of the model, such as `openai:gpt-5-mini`."""
         self._clients = clients
         self.context_window = context_window
 
-    @property
-    def name(self) -> str:
-        """The identity of the model, such as `openai:gpt-5-mini`."""
-        return self._name
-
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._name!r})"
+        return f"{type(self).__name__}({self.name!r})"
 
     async def close(self) -> None:
         """Close the connections of the running event loop."""
@@ -197,7 +193,7 @@ class WireModel(VendorModel, ABC):
             aclosing(read_events(chunks)) as events,
         ):
             async for event in events:
-                raise_if_failed(self._name, event)
+                raise_if_failed(self.name, event)
                 for delta in reader.deltas(event):
                     yield delta
             whole = reader.whole() or self._sent_at_once(reply.http_response)
@@ -214,7 +210,7 @@ class WireModel(VendorModel, ABC):
         request = replace(request, settings={**request.settings, **fields})
         async with self._asked(request, streamed=False) as reply:
             data = await reply.http_response.aread()
-            raise_if_failed(self._name, as_object(decode_json(data), "the response"))
+            raise_if_failed(self.name, as_object(decode_json(data), "the response"))
         return True
 
     def _prewarming(self, settings: Mapping[str, object]) -> Object:  # noqa: ARG002
@@ -224,7 +220,7 @@ class WireModel(VendorModel, ABC):
     def body(self, request: ChatRequest, *, streamed: bool) -> Object:
         """Write *request* and its settings; raises ServiceThreadLostError where it cannot."""
         if request.service_thread_id is not None and not self._continues:
-            raise ServiceThreadLostError(model=self._name)
+            raise ServiceThreadLostError(model=self.name)
         body = {"model": self._model, **self._written(request, streamed)}
         given = {key: value for key, value in request.settings.items() if key not in _OPTIONS}
         for key in _JOINED:
@@ -241,8 +237,12 @@ class WireModel(VendorModel, ABC):
         # Without it an SDK refuses a long answer that is not streamed.
         options: Object = {"timeout": client.timeout} | ({"stream": True} if streamed else {})
         options |= {key: request.settings[key] for key in _OPTIONS & request.settings.keys()}
-        with sdk_errors(self._name):
-            async with self._send(client, body, options) as reply:
+        create = self.method(client, "with_streaming_response.create")
+        options = self._with_headers(body, options)
+        # The SDK would walk through all messages; what is given beside them is sent unchanged.
+        given: Object = {key: [] if key == "messages" else body[key] for key in self._required}
+        with sdk_errors(self.name):
+            async with create(**given, extra_body=body, **options) as reply:
                 if streamed and _kind(reply.http_response) == _JSON:
                     await reply.http_response.aread()
                 yield reply
@@ -253,17 +253,9 @@ class WireModel(VendorModel, ABC):
         if kind == _JSON:
             return decode_json(answer.content)
         if kind not in {_EVENTS, ""}:
-            message = f"{self._name} was asked for a stream of events, and sent {kind[:80]!r}"
+            message = f"{self.name} was asked for a stream of events, and sent {kind[:80]!r}"
             raise ModelError(message)
         return None
-
-    def _send(self, client: Any, body: Object, options: Object) -> AbstractAsyncContextManager[Any]:
-        create = self.method(client, "with_streaming_response.create")
-        options = self._with_headers(body, options)
-        # The SDK would walk through all messages; what is given beside them is sent unchanged.
-        given: Object = {key: [] if key == "messages" else body[key] for key in self._required}
-        sent: AbstractAsyncContextManager[Any] = create(**given, extra_body=body, **options)
-        return sent
 
     @classmethod
     def method(cls, client: Any, name: str = "create") -> Any:
@@ -287,7 +279,7 @@ class WireModel(VendorModel, ABC):
 
     def read(self, whole: Object) -> ChatResponse:
         """Return what *whole*, the vendor's answer, says; raise the error that it reports."""
-        raise_if_failed(self._name, whole)
+        raise_if_failed(self.name, whole)
         # A message without parts says nothing, and no vendor takes it back.
         messages = tuple(message for message in self._messages(whole) if message.parts)
         finish = _FINISHES.get(self._stopped(whole), "stop")

@@ -288,10 +288,7 @@ class OpenAIResponses(_OpenAI):
 
     def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: ARG002, FBT001
         items = render_openai_responses(request.messages)
-        body: Object = {
-            "input": self._marked(items, request),
-            "store": self._holds_history,
-        }
+        body: Object = {"input": self._marked(items, request), "store": self._holds_history}
         if request.service_thread_id is not None:
             body["previous_response_id"] = request.service_thread_id
         if request.tools:

@@ -71,11 +71,6 @@ class Chat:
         self.display = display
         self._runner = runner
 
-    @property
-    def has_open_run(self) -> bool:
-        """Whether a run was interrupted, and can be resumed."""
-        return self.thread.has_open_run
-
     def say(self, text: str) -> bool:
         """Say *text*, and leave a run that was interrupted; False if Ctrl-C stopped the turn."""
         return self.do(lambda: self._say(text))
@@ -117,7 +112,7 @@ class Chat:
     async def _say(self, text: str) -> None:
         if self.thread.lease is not None:
             self.display.note("another program answers here, or was killed: waiting for its end")
-        elif self.has_open_run:
+        elif self.thread.has_open_run:
             await self.thread.abandon_run(_LEFT_FOR_NEW)
             self.display.note("the interrupted run is left; everything it stored is kept")
         await self._turn(text)
@@ -125,7 +120,9 @@ class Chat:
     async def _resume(self) -> None:
         # The last message may wait for an answer, as after a circuit breaker or a rewind.
         last = await self.thread.get_messages(last=1)
-        if self.has_open_run or any(one.role != "assistant" or one.tool_calls for one in last):
+        if self.thread.has_open_run or any(
+            one.role != "assistant" or one.tool_calls for one in last
+        ):
             await self._turn(None)
             return
         text = await self.speaker.request(self.thread)
@@ -335,7 +332,7 @@ def chat(options: ChatOptions, flags: ConfigOptions) -> None:
         cause = error.__cause__
         found = cause if isinstance(cause, FoldlineError) else error
         if options.json:
-            is_open = any(talk.has_open_run for talk in opened)
+            is_open = any(talk.thread.has_open_run for talk in opened)
             print_failure(found.code, str(error), options.thread, resumable=is_open)
         raise
     if code:
@@ -389,25 +386,25 @@ def _message(options: ChatOptions) -> str | None:
 
 
 def _say_once(talk: Chat, message: str, options: ChatOptions) -> int:
-    if options.resume and not talk.has_open_run and not message:
+    if options.resume and not talk.thread.has_open_run and not message:
         text = f"thread {talk.thread.id!r} has no interrupted run: give --message TEXT"
         raise UsageError(text)
     try:
         finished = True
-        if options.resume and talk.has_open_run:
+        if options.resume and talk.thread.has_open_run:
             talk.display.note(talk.place())
             finished = talk.resume()
         if finished and message:
             finished = talk.say(message)
     except (ModelError, ThreadConflictError, ToolDecisionError) as error:
-        raise advised(error, _RESUMABLE if talk.has_open_run else "") from error
+        raise advised(error, _RESUMABLE if talk.thread.has_open_run else "") from error
     if finished:
         return 0
-    way_on = ", and --resume resumes it" if talk.has_open_run else ""
+    way_on = ", and --resume resumes it" if talk.thread.has_open_run else ""
     text = f"stopped; what was said is stored{way_on}"
     talk.display.note(text)
     if options.json:
-        print_failure("interrupted", text, options.thread, resumable=talk.has_open_run)
+        print_failure("interrupted", text, options.thread, resumable=talk.thread.has_open_run)
     return _INTERRUPTED
 
 
@@ -416,11 +413,11 @@ def _converse(talk: Chat, console: Console, path: Path | None, *, resumes: bool)
     with suppress(ImportError):
         # Lines can be edited and recalled then.
         import_module("readline")
-    if resumes and not talk.has_open_run:
+    if resumes and not talk.thread.has_open_run:
         talk.display.note("there is no interrupted run to resume")
     _greet(talk, path)
     try:
-        line = "" if resumes and talk.has_open_run else _ask(talk)
+        line = "" if resumes and talk.thread.has_open_run else _ask(talk)
         while line is not None:
             if not _answered(talk, line.strip(), console):
                 return 0
@@ -446,7 +443,7 @@ def _greet(talk: Chat, path: Path | None) -> None:
         place = f"error: {error}"
     if place:
         talk.display.note(place)
-    if talk.has_open_run:
+    if talk.thread.has_open_run:
         talk.display.note(f"a run was interrupted: {_WAY_ON}", style="yellow")
 
 
@@ -471,11 +468,11 @@ def _answered(talk: Chat, line: str, console: Console) -> bool:
         else:
             finished = talk.say(line.removeprefix("/")) if line else talk.resume()
     except FoldlineError as error:
-        text = str(advised(error, _WAY_ON if talk.has_open_run else ""))
+        text = str(advised(error, _WAY_ON if talk.thread.has_open_run else ""))
         talk.display.note(f"error: {' '.join(text.split())}", style="red")
         return True
     if not finished:
-        way_on = f": {_WAY_ON}" if talk.has_open_run else ""
+        way_on = f": {_WAY_ON}" if talk.thread.has_open_run else ""
         talk.display.note(f"stopped{way_on}", style="yellow")
     return True
 
