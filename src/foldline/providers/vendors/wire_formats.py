@@ -352,18 +352,14 @@ _FIRST_CHECKED = (5, 1)
 _THINKS = frozenset({None, "adaptive", "enabled"})
 
 
-# What the calls of another agent are sent with by one that has no tools: without a definition the
-# vendor refuses them ("must define tools", anthropics/anthropic-sdk-python#494).
+# What calls are sent with where no tool is defined: the vendor refuses them else ("must define
+# tools", anthropics/anthropic-sdk-python#494).
 _NO_TOOLS: Mapping[str, object] = MappingProxyType(
     {
         "tools": [{"name": "none", "input_schema": {"type": "object", "properties": {}}}],
         "tool_choice": {"type": "none"},
     }
 )
-
-
-def _has_tool(message: Message) -> bool:
-    return bool(message.tool_calls or message.tool_call_responses)
 
 
 class _MessageReader(StreamReader):
@@ -423,7 +419,7 @@ class AnthropicMessages(WireModel):
             body["tools"] = [
                 described(tool) | {"input_schema": dict(tool.parameters)} for tool in request.tools
             ]
-        elif not request.settings.get("tools") and any(map(_has_tool, request.messages)):
+        elif request.lacks_tools:
             body |= _NO_TOOLS
         if self._caches_prompt:
             marks_request = self._profile.get("supports_auto_cache", True)
