@@ -250,6 +250,17 @@ _ARGUMENTS = frozenset(
 _CALLS = frozenset({"function_call", "custom_tool_call"})
 
 
+# OpenAI's models that do not reason: they refuse the reasoning of those that do ("can only be
+# provided to a reasoning or computer use model", openai/openai-agents-python#569).
+_PLAIN = re.compile(r"(?:ft:)?(?:gpt-[34]|chatgpt-|gpt-5-chat)").match
+
+
+def _without_reasoning(item: Object) -> Object:
+    # The id would name the reasoning that the item was made of.
+    is_made = item.get("role") == "assistant" or item.get("type") in _CALLS
+    return {key: item[key] for key in item if key != "id"} if is_made else item
+
+
 class _ResponsesReader(StreamReader):
     def __init__(self) -> None:
         super().__init__()
@@ -288,6 +299,8 @@ class OpenAIResponses(_OpenAI):
 
     def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: ARG002, FBT001
         items = render_openai_responses(request.messages)
+        if _PLAIN(self._model):
+            items = [_without_reasoning(one) for one in items if one.get("type") != "reasoning"]
         body: Object = {
             "input": self._marked(items, request),
             "store": self._holds_history,
