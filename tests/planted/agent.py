@@ -288,7 +288,7 @@ thinking that is bound to another request is sent
 - if any(map(is_signed, request.messages)):
 + if False:
 thinking is not bound to the tools
-- canonical_json([model.name, tools, given])
+- canonical_json([model.name, request.lacks_tools or tools, given])
 + canonical_json([model.name, given])
 
 agent/blocks.py: agent/test_known.py
