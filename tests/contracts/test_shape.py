@@ -27,9 +27,8 @@ CATCHERS = {
     "threads/stores/sqlite/file.py",  # undoes what it began, and raises again
     "threads/stores/sqlite/inline_read.py",  # what fails here is read by the reader thread
     "threads/stores/sqlite/store.py",  # closes what it has opened, and raises again
-    "threads/stores/sqlite/transactions.py",  # undoes what it began, and raises again
     "threads/stores/line.py",  # hands what a job raises to the task that waits for it
-    "threads/stores/sqlite/worker.py",  # hands what a job raises to the task that waits for it
+    "threads/stores/sqlite/worker.py",  # undoes, and hands what a job raises to who waits for it
     "workers/tasks.py",  # says how an attempt has failed, and raises again
 }
 

@@ -300,12 +300,12 @@ a commit in place is cancelled before it is made
 +             await asyncio.sleep(0)
 +             made = writer.in_place(_make)
 
-threads/stores/sqlite/transactions.py: threads/crashes/test_errors.py
+threads/stores/sqlite/worker.py: threads/crashes/test_errors.py
 a failed commit is taken for a made one
 - raise unknown from (None if is_torn else self._overwritten(connection))
 + return True
 
-threads/stores/sqlite/transactions.py: threads/stores/test_sqlite_in_place.py
+threads/stores/sqlite/worker.py: threads/stores/test_sqlite_in_place.py
 an interrupted commit in place stays open
 - except BaseException as error:
 + except Exception as error:

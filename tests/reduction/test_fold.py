@@ -418,11 +418,11 @@ def test_prompt_and_budget_reach_the_summarizer() -> None:
 
 
 def test_what_is_quoted_leaves_less_room_for_a_summary() -> None:
-    """Quotes, what stands around them, and a summary are no longer than one alone might be."""
+    """Quotes and summary together are no longer than a summary alone might be."""
     asked, quoting = Asked(), msgspec.structs.replace(ROLLING, quote_user_messages=600)
-    alone = make(talk(4), msgspec.structs.replace(ROLLING, quote_user_messages=0), asked).state
-    beside = make(talk(4), quoting, asked).state
-    more = sum(quote.tokens for quote in beside.quotes) + 64
+    alone = make(talk(6), msgspec.structs.replace(ROLLING, quote_user_messages=0), asked).state
+    beside = make(talk(6), quoting, asked).state
+    more = sum(quote.tokens for quote in beside.quotes)
     first, second = (request.budget for request in asked.requests)
 
     assert (alone.quotes, more > 64) == ((), True)

@@ -329,3 +329,13 @@ def test_what_users_say_is_weighed_aside() -> None:
 
     assert len(loops) > 30
     assert not any(loops)
+
+
+def test_code_leaves_room_for_all_quotes_and_a_model_for_itself() -> None:
+    """What stands around the first quotes is counted for the digest, which repeats none of them."""
+    asked = Asked()
+    make(talk(5), ROLLING, asked)
+    make(talk(5), ROLLING, asked, by_code=frozenset({0}))
+
+    by_model, by_code = (request.budget for request in asked.requests)
+    assert by_model - by_code == 64 * 3 // 4

@@ -30,7 +30,7 @@ def wrote(text: str, *, room: int, messages: tuple[Message, ...] = TRAVEL) -> Wr
     async def ask(_: SummaryRequest) -> Reply:
         return reply
 
-    flow = write(request, count=COUNT, places=range(1), room=room, source=2_000)
+    flow = write(request, count=COUNT, places=range(1), rooms=(room, room), source=2_000)
     return asyncio.run(run_flow(flow, ask, asyncio.to_thread))
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from foldline.testing.grammars.violations import is_list, is_object
+from foldline.history.formats.wire import is_list, is_object
 
 
 __all__ = ["check_thinking", "sign_thinking"]

@@ -106,6 +106,9 @@ class FoldTask(Struct, frozen=True, kw_only=True, dict=True):
     quoted: int = 0
     """The tokens of the quotes that the fold adds: what replaces the messages has that much less room."""
 
+    frame: int = 0
+    """The tokens around them, if they are the first ones."""
+
     quotes: tuple[Quote, ...] | None = None
     """Those messages, if they are known for this cut."""
 
@@ -153,6 +156,11 @@ class FoldTask(Struct, frozen=True, kw_only=True, dict=True):
             room += self.base.summary_tokens
         return max(room - self.quoted, min(room, LEAST_BUDGET))
 
+    def _rooms(self, source: int) -> tuple[int, int]:
+        # Quotes may give way to a model's text, which has read them. What code writes repeats none.
+        room = min(source, self.replaced)
+        return room, max(room - self.frame, min(room, LEAST_BUDGET))
+
     def asked(
         self,
         messages: tuple[Message, ...],
@@ -182,7 +190,7 @@ class FoldTask(Struct, frozen=True, kw_only=True, dict=True):
             request,
             count=self.history.counter.count,
             places=range(self.readers) if places is None else places,
-            room=min(source, self.replaced) if room is None else room,
+            rooms=self._rooms(source) if room is None else (room, room),
             source=source,
             before=before,
             by_code=self.options.by_code,

@@ -228,7 +228,8 @@ def _quoting(task: FoldTask, config: HistoryReductionConfig) -> FoldTask:
     return replace(
         task,
         quotes=quotes,
-        quoted=added + frame if added else 0,
+        quoted=added,
+        frame=frame if added else 0,
         shown=tuple(shown),
         gone=tuple(text for text in before if text not in shown),
     )

@@ -66,7 +66,7 @@ def write(
     *,
     count: Callable[[str], int],
     places: range,
-    room: int,
+    rooms: tuple[int, int],
     source: int,
     before: int = 0,
     by_code: frozenset[int] = frozenset(),
@@ -74,24 +74,24 @@ def write(
     """
     Ask the summarizers in turn until one gives a text that keeps the contract.
 
-    The second request to a summarizer lists what was wrong with its first reply.
-
     Args:
-        request: What to ask.
+        request: What to ask; the second one to a summarizer lists what was wrong with its reply.
         count: Counts the tokens of a text.
         places: The places of those that are asked.
-        room: The tokens that the text replaces; it has to be smaller.
+        rooms: The tokens that a model's text replaces, and that of code; it has to be smaller.
         before: Those of them that are a summary already.
         source: The tokens of everything that *request* gives to read.
         by_code: The places of those that are code.
     """
-    request = replace(request, budget=budget_for(room, request.budget, before=before))
-    calls, attempt = 0, places.start * ATTEMPTS
+    budgets = [budget_for(one, request.budget, before=before) for one in rooms]
+    request, calls, attempt = replace(request, source=source), 0, places.start * ATTEMPTS
     failures: tuple[str, ...] = ()
     while attempt < places.stop * ATTEMPTS:
         summarizer, repeated = divmod(attempt, ATTEMPTS)
         known = request.defects if repeated else ()
-        request = replace(request, summarizer=summarizer, defects=known, source=source)
+        is_code = summarizer in by_code
+        budget = budgets[is_code]
+        request = replace(request, summarizer=summarizer, defects=known, budget=budget)
         reply = yield request
         if isinstance(reply, SummaryFailure) and not reply.was_asked:
             failures += (reply.reason,)
@@ -102,8 +102,7 @@ def write(
             failures += (reply.defect or reply.reason,)
             faults = (reply.defect,) if reply.defect else known
         else:
-            is_code = summarizer in by_code
-            review = yield from _review(reply, request, count, room, by_code=is_code)
+            review = yield from _review(reply, request, count, rooms[is_code], by_code=is_code)
             faults = review.defects
             if not faults:
                 cost = Writing(calls=calls, tokens_read=calls * source, failures=failures)

@@ -115,8 +115,7 @@ def _judged(record: ThreadRecord, head: Head, change: Change, *, is_fold: bool) 
         mark = mark.based(change.fold_base or FoldBase())
     elif known is None and reduction is not None:
         # A thread from before this was noted.
-        counts = (head.length, head.users, head.tokens)
-        mark = mark.based(FoldBase.guessed(reduction, *counts))
+        mark = mark.based(FoldBase.guessed(reduction, head.length, head.users, head.tokens))
     if not is_fold or change.messages:
         mark = head.marked(mark, change.fold_rule)
     return head if mark == (known or USUAL_MARK) else replace(head, due=mark)
@@ -337,8 +336,7 @@ async def _settle(
     expected, name = planned.change.revision, planned.record.key.id
     if record is not None and planned.change.id in record.head.recent:
         return
-    made_at = planned.record.head.created_at
-    if expected and (record is None or record.head.created_at != made_at):
+    if expected and (record is None or record.head.created_at != planned.record.head.created_at):
         # It was deleted; another one may have been made under its id.
         raise ThreadNotFoundError(thread_id=name)
     actual = 0 if record is None else record.head.revision

@@ -92,9 +92,7 @@ class FoldMark(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
         return replace(self, since=None, **asdict(base))
 
 
-_USUAL = HistoryReductionConfig()
-
-USUAL_VIEW: Final = budget_of(_USUAL).full
+USUAL_VIEW: Final = budget_of(HistoryReductionConfig()).full
 """The most tokens of a view by the default configuration."""
 
 USUAL_MARK: Final = FoldMark(unit="t", most=None, view=USUAL_VIEW)

@@ -52,9 +52,7 @@ COMPLETED: Final = "Completed successfully"
 STOPPED: Final = "Its reader left"
 """The termination reason of a run whose answer nobody wanted to read to its end."""
 
-
 _MODELS_KEPT = 8
-
 
 CheckpointSource: TypeAlias = Literal["root", "input", "loop", "fork"]
 """What a checkpoint was made after: nothing yet, an input, a step of the loop, a fork."""

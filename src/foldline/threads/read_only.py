@@ -291,8 +291,7 @@ class ReadOnlyThread:
         Raises:
             StoreCorruptError: It is damaged.
         """
-        name = document_name(turn_id)
-        found = await self.context.storage.document(self.key, "turn", name)
+        found = await self.context.storage.document(self.key, "turn", document_name(turn_id))
         if found is None:
             return None
         turn, head = content_of(self.context.vault, self.key, found, TurnRecord), self.head

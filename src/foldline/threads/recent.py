@@ -89,8 +89,7 @@ class Recent:
         history = extend_history(History(counter=counter, prefix=prefix), rows)
         front = filter(None, (prefix.user, *prefix.system))
         if rows and checked.known and rows[-1] is checked.known[-1] and not _have_metadata(front):
-            window = prefix, rows, history.copy()
-            self._threads[key] = replace(checked, window=window)
+            self._threads[key] = replace(checked, window=(prefix, rows, history.copy()))
         return history
 
     def opened(

@@ -72,8 +72,7 @@ async def search_page(
             *(_found(one, text, limit, before if one is rest else None) for one in batch)
         )
         for thread, page in zip(batch, pages, strict=True):
-            room = limit - len(found)
-            found += [ThreadMatch(key=thread.key, match=one) for one in page[:room]]
+            found += [ThreadMatch(key=thread.key, match=one) for one in page[: limit - len(found)]]
             if len(found) == limit:
                 place = (thread.id, found[-1].match.number)
                 return SearchPage(tuple(found), written_place(place))

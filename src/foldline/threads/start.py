@@ -163,8 +163,7 @@ def plan_restore(context: StoreContext, key: ThreadKey, snapshot: ThreadSnapshot
         pins=snapshot.pins,
         fold_base=base,
     )
-    dated = replace(context, clock=lambda: active_at)
-    return plan(dated, ThreadRecord(key=key, head=head), change)
+    return plan(replace(context, clock=lambda: active_at), ThreadRecord(key=key, head=head), change)
 
 
 def _without_overtaken(snapshot: ThreadSnapshot, moment: datetime) -> ThreadSnapshot:

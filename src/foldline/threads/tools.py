@@ -21,7 +21,6 @@ What to do with a tool call that a crash interrupted.
 runs again under the same key. `manual`: the run waits for a decision.
 """
 
-
 INTERRUPTED = (
     "[interrupted: this tool was running when the program stopped, so whether it took effect is "
     "unknown]"

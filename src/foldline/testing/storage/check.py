@@ -124,15 +124,13 @@ class Scribe:
 
     def copying(self, source: "Scribe", count: int, *, epoch: bytes | None = None) -> Change:
         """Return the commit that makes this thread with the first *count* rows of *source*."""
-        copies = Copy(source.key, source.epoch if epoch is None else epoch, count)
-        return self.change(copies=copies)
+        return self.change(copies=Copy(source.key, epoch or source.epoch, count))
 
     async def fork(self, id: str, at: int, count: int = 0, *, epoch: bytes | None = None) -> Self:
         """Return the writer of a new thread with the first *at* rows, and *count* more."""
         fork = type(self)(self._lab, ThreadKey(self.key.tenant, id))
         change = fork.copying(self, at, epoch=epoch)
-        rows = self.rows if epoch is None else self.left[epoch]
-        fork.rows = rows[:at]
+        fork.rows = (self.rows if epoch is None else self.left[epoch])[:at]
         await fork.commit(replace(change, rows=fork.drawn(count)))
         return fork
 

@@ -106,8 +106,7 @@ class Epochs(Lab):
             await scribe.rewind(at, count)
         for number, (epoch, rows) in enumerate(scribe.left.items()):
             for at in (0, len(rows) // 2, len(rows)):
-                fork = await scribe.fork(f"fork-{number}-{at}", at, 1, epoch=epoch)
-                await fork.verify()
+                await (await scribe.fork(f"fork-{number}-{at}", at, 1, epoch=epoch)).verify()
         await scribe.verify()
 
     async def a_fork_and_its_source_grow_apart(self) -> None:

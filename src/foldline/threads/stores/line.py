@@ -2,8 +2,7 @@
 Calls that wait for a few workers, which take many of them at a time.
 
 The store of a server has more callers than connections. They wait here, as long as it takes: time is
-counted only while the server is really asked, by a limit that a busy event loop does not use up. A
-call that finds the line full is refused at once.
+counted only while the server is really asked. A call that finds the line full is refused at once.
 """
 
 import asyncio

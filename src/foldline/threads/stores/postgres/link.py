@@ -92,14 +92,6 @@ def store_error(error: "Error") -> StoreError:
     return kind(f"{text} ({state})")
 
 
-def _check_schema(schema: str) -> None:
-    expect("schema", schema, str)
-    if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
-        rule = "1 to 63 characters of a-z 0-9 _, and begin with neither a digit nor pg_"
-        message = f"schema must be {rule}"
-        raise ConfigError(message)
-
-
 def _dumpers() -> "Mapping[type, type[Dumper]]":
     """Return how the driver sends numbers, and arrays as they were packed."""
     from psycopg.adapt import Dumper  # noqa: PLC0415 - an optional package
@@ -137,7 +129,11 @@ class PostgresLink:
         self, dsn: str, *, schema: str, pool_size: int, timeout: float, durability: Durability
     ) -> None:
         expect("dsn", dsn, str)
-        _check_schema(schema)
+        expect("schema", schema, str)
+        if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
+            rule = "1 to 63 characters of a-z 0-9 _, and begin with neither a digit nor pg_"
+            message = f"schema must be {rule}"
+            raise ConfigError(message)
         expect_whole("pool_size", pool_size, 1)
         expect_seconds("timeout", timeout, most=_LONGEST)
         expect_choice("durability", durability, get_args(Durability))

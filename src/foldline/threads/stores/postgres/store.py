@@ -111,9 +111,8 @@ class PostgresStorage:
         if len(jobs) == 1:
             await self._commit_alone(jobs[0])
             return ()
-        commits = [job.given for job in jobs]
         try:
-            values = several_commits(commits)
+            values = several_commits([job.given for job in jobs])
             answer = await self.link.write("commit_several", values, is_prepared=False)
         except StoreBusyError:
             raise
@@ -237,8 +236,7 @@ class PostgresStorage:
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
         """Return the threads of *tenant* with ids after *after*, in order of their ids."""
-        values = {"tenant": tenant, "after": after, "limit": limit}
-        found = await self._read("threads", values)
+        found = await self._read("threads", {"tenant": tenant, "after": after, "limit": limit})
         found.sort(key=itemgetter(0))
         return [
             _stored(key, [row[1:] for row in group])

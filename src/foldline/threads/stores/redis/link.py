@@ -154,8 +154,7 @@ class _Round(Struct, eq=False):
             return False
         code = _code(error)
         is_unknown = self.writes and self.is_sent and not code
-        is_over = is_unknown or self.is_last or self.is_late
-        if is_over or (code and code not in _ELSEWHERE):
+        if is_unknown or self.is_last or self.is_late or (code and code not in _ELSEWHERE):
             job.fail(store_error(error, is_unknown=is_unknown))
             return False
         return True

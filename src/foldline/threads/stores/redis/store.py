@@ -44,7 +44,6 @@ _GRACE: Final = 1.0
 _SYSTEM: Final = b"s"
 _OTHER: Final = b"m"
 
-
 # The revision and the head of a thread after a write that can no longer arrive, and what broke.
 _Outcome: TypeAlias = tuple[int, bytes, str]
 

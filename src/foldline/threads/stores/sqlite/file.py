@@ -21,7 +21,7 @@ from foldline.threads.stores.sqlite.identity import (
 from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA, migrate
 
 
-__all__ = ["APPLICATION_ID", "LOG_PAGES", "Durability", "FileLock", "StoreFile", "needs_lock"]
+__all__ = ["APPLICATION_ID", "LOG_PAGES", "Durability", "StoreFile", "needs_lock"]
 
 
 Durability: TypeAlias = Literal["full", "relaxed"]
@@ -73,7 +73,7 @@ else:
         flock(file, _TAKE if is_locked else LOCK_UN)
 
 
-class FileLock:
+class _FileLock:
     """A lock on a file beside the database; the system releases it when its process ends."""
 
     def __init__(self, path: Path, *, timeout: float) -> None:
@@ -109,12 +109,10 @@ class FileLock:
         return self._file
 
     def release(self) -> None:
-        """Let others have it."""
         if self._file is not None:
             _set(self._file, is_locked=False)
 
     def close(self) -> None:
-        """Close the file of the lock."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -135,7 +133,7 @@ class StoreFile:
         self._name = str(self.path)
         self._synchronous = _SYNCHRONOUS[durability]
         self._busy_timeout = busy_timeout
-        self._lock = FileLock(lock_of(self.path), timeout=busy_timeout)
+        self._lock = _FileLock(lock_of(self.path), timeout=busy_timeout)
         self._needs_lock = needs_lock()
         self.commits_in_place: Final = durability == "relaxed"
         """Whether a commit does not flush, so that the caller itself may make it."""
