@@ -137,6 +137,5 @@ def _is_active(
 
 def _forgotten(history: History, most: int) -> History:
     """Return *history* without what comes before a place up to *most* where nothing is torn."""
-    places = history.whole_indexes(min(most, len(history) - 1), history.start)
-    place = next(places, None)
+    place = next(history.whole_indexes(min(most, len(history) - 1), history.start), None)
     return history if place is None else history.after(place)
