@@ -24,8 +24,8 @@ a reduction of another log is taken over
 - return found is not None and given is not None and found.is_like(given)
 + return True
 what was folded away stays in memory
-- return history.after(cut) if cut > history.start else history
-+ return history
+- history = history.after(cut) if cut > history.start else history
++ pass
 
 apps/cli/chat/screen.py: apps/test_terminal.py::test_no_printed_text_steers_the_terminal
 a note of a turn steers the terminal

@@ -88,7 +88,7 @@ a batch asks summarizers
 
 reduction/spans.py: reduction/test_spans.py
 what was dropped before the first layer is in no span
-- if layer.start > end:
+- if start > end:
 + if False:
 a shortened message before the cut is in two spans
 - for at in shortened if at >= cut]

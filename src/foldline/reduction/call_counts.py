@@ -81,14 +81,10 @@ def _calls(record: SummaryRecord) -> CallCounts:
         # Without its roles a record does not say whether a tool has answered.
         has_none = not (record.counts["tool"] or record.counts["other"])
         return CallCounts(calls=Counter(), messages=total) if has_none else UNKNOWN
-    return UNKNOWN if len(matches) > 1 else _read(matches[0], total)
-
-
-def _read(match: re.Match[str], total: int) -> CallCounts:
-    pairs = [_PAIR(pair) for pair in match[2].split(", ")]
-    calls = Counter({pair[1]: int(pair[2]) for pair in pairs if pair})
+    last, listed = matches[0][1], matches[0][2].split(", ")
+    pairs = [pair for pair in map(_PAIR, listed) if pair]
+    calls = Counter({pair[1]: int(pair[2]) for pair in pairs})
     # What was cut does not say what it no longer names.
-    if len(calls) < len(pairs):
+    if len(matches) > 1 or len(calls) < len(listed):
         return UNKNOWN
-    last = int(match[1] or total)
-    return CallCounts(calls=calls, messages=last, is_whole=match[1] is None)
+    return CallCounts(calls=calls, messages=int(last or total), is_whole=last is None)

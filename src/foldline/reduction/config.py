@@ -287,6 +287,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True, dict=True):
         """Refuse a field that is set and has no effect beside the others."""
         in_tokens, share = self.unit == "tokens", self.token_budget_trigger_percentage
         by_share = in_tokens and share is not None
+        is_open = in_tokens and self.target_token_budget is None
         unit, strategy = f"counting_unit={self.unit!r}", f"strategy={self.strategy!r}"
         percentage, drops = "token_budget_trigger_percentage", self.strategy == "message_counting"
         idle = (
@@ -294,11 +295,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True, dict=True):
             (in_tokens, COUNT_FIELDS, unit),
             (by_share, BUDGET_FIELDS, percentage),
             (not by_share, ("token_budget_preserve_percentage",), f"no {percentage}"),
-            (
-                in_tokens and self.target_token_budget is None,
-                ("token_budget_threshold",),
-                "no target_token_budget",
-            ),
+            (is_open, ("token_budget_threshold",), "no target_token_budget"),
             (self.strategy != "summarizing", SUMMARY_FIELDS, strategy),
             (self.strategy == "clearing", ("clear_tool_results",), strategy),
             (self.trigger == "balance", _THRESHOLDS, "trigger='balance'"),

@@ -106,7 +106,12 @@ def config_from_mapping(data: Mapping[str, Any]) -> HistoryReductionConfig:
         if name in fields:
             fields[name] = _choice(fields[name], choices)
     if _plain(str(fields.get("strategy"))) == _BY_TOKENS:
-        fields |= {"strategy": "summarizing", "counting_unit": _tokens(fields)}
+        unit = fields.get("counting_unit")
+        # Exchanges are the default of the original, which its files may name.
+        if unit not in {None, "tokens", "exchanges"}:
+            message = f"counting_unit must be 'tokens' with the strategy TokenBased, got {unit!r}"
+            raise ConfigError(message)
+        fields |= {"strategy": "summarizing", "counting_unit": "tokens"}
     _drop_idle(fields)
     provider = fields.get("summarizer_provider")
     if provider is not None and not isinstance(provider, ProviderConfig):
@@ -130,15 +135,6 @@ def _tiers(given: Any) -> tuple[PriceTier, ...]:
         tier = read_fields(as_fields(one, where), PriceTier, where)
         found.append(convert_fields(tier, PriceTier))
     return tuple(found)
-
-
-def _tokens(fields: Mapping[str, Any]) -> str:
-    unit = fields.get("counting_unit")
-    # Exchanges are the default of the original, which its files may name.
-    if unit not in {None, "tokens", "exchanges"}:
-        message = f"counting_unit must be 'tokens' with the strategy TokenBased, got {unit!r}"
-        raise ConfigError(message)
-    return "tokens"
 
 
 def _drop_idle(fields: dict[str, Any]) -> None:

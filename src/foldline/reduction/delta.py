@@ -149,8 +149,7 @@ def _tasks(known: Tasks, written: Mapping[Section, Sequence[str]], evidence: Evi
     """Return the *known* tasks with what a model has *written* of them."""
     tasks = {state: dict(listed) for state, listed in known.items()}
     opened, claimed, done = (tasks[state] for state in STATES)
-    lines = [(state, line) for state in STATES for line in written.get(state, ())]
-    for section, line in lines:
+    for section, line in [(state, one) for state in STATES for one in written.get(state, ())]:
         match = _ID.match(line)
         text = line[match.end() :] if match else line
         key = match[1] if match else ""

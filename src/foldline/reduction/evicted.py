@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import TypeAlias
 
-from foldline.reduction.record import LISTS, Section, SummaryRecord
+from foldline.reduction.record import FILES, LISTS, Section, SummaryRecord
+from foldline.reduction.tasks import STATES
 
 
 __all__ = ["LEAST_BUDGET", "Lines", "evicted", "noted", "sizes"]
@@ -24,13 +25,8 @@ Lines: TypeAlias = Mapping[Section, tuple[str, ...]]
 _KINDS = {
     Section.REQUESTS: "request",
     Section.DECISIONS: "decision",
-    Section.OPEN: "task",
-    Section.DONE: "task",
-    Section.CLAIMED: "task",
-    Section.CREATED: "file",
-    Section.EDITED: "file",
-    Section.DELETED: "file",
-    Section.READ: "file",
+    **dict.fromkeys(STATES, "task"),
+    **dict.fromkeys(FILES, "file"),
     Section.COMMITS: "commit",
     Section.USED: "id",
     Section.SEEN: "id",

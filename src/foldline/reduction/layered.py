@@ -41,10 +41,8 @@ def record_of(cut: int, *, summary: str, layers: Sequence[SummaryLayer]) -> Summ
     """
     if not summary:
         return None
-    first, *rest = [_read(one.summary, one.end - one.start) for one in layers] or [
-        _read(summary, cut)
-    ]
-    return _joined([first, *rest]) if rest else first
+    records = [_read(one.summary, one.end - one.start) for one in layers] or [_read(summary, cut)]
+    return _joined(records) if len(records) > 1 else records[0]
 
 
 def _read(text: str, messages: int) -> SummaryRecord:

@@ -1,6 +1,6 @@
 """The spans of a history that a view shows something else for, and the summaries of some of them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -55,23 +55,17 @@ def spans_of(
         layers: Its layers, oldest first, if there are any.
         shortened: The indexes of the messages that are shown shortened.
     """
-    found = [*_before(cut, summary, layers)]
+    found: list[Span] = []
+    end = 0
+    for start, stop in [(one.start, one.end) for one in layers] or [(0, cut)] * bool(summary):
+        if start > end:
+            found.append(Span(start=end, end=start, kind="dropped"))
+        found.append(Span(start=start, end=stop, kind="summary"))
+        end = stop
+    if end < cut:
+        found.append(Span(start=end, end=cut, kind="dropped"))
     found += [Span(start=at, end=at + 1, kind="shortened") for at in shortened if at >= cut]
     return tuple(found)
-
-
-def _before(cut: int, summary: str, layers: Sequence[SummaryLayer]) -> Iterator[Span]:
-    if summary and not layers:
-        yield Span(start=0, end=cut, kind="summary")
-        return
-    end = 0
-    for layer in layers:
-        if layer.start > end:
-            yield Span(start=end, end=layer.start, kind="dropped")
-        yield Span(start=layer.start, end=layer.end, kind="summary")
-        end = layer.end
-    if end < cut:
-        yield Span(start=end, end=cut, kind="dropped")
 
 
 def join_layers(layers: Sequence[SummaryLayer]) -> str:

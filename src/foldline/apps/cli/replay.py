@@ -131,8 +131,7 @@ def replay(options: _ReplayOptions) -> None:
     if options.html is not None:
         pairs = zip(tapes, compared, strict=True) if options.text else ()
         spoken = [Spoken(tape=tape, replays=one.replays) for tape, one in pairs]
-        page = html_page(sessions, conclusion=found, spoken=spoken)
-        write_files({options.html: page.encode()})
+        write_files({options.html: html_page(sessions, conclusion=found, spoken=spoken).encode()})
     if options.json:
         print_json(_document(sessions))
         return

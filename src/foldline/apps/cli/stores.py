@@ -133,8 +133,7 @@ def opened_store(
     options: KeyOptions, *, may_make: bool = False
 ) -> Generator[tuple[asyncio.Runner, ThreadStore]]:
     """Open the store that *options* name, and close it; with *may_make* a new file is created."""
-    path = file_of(options, may_make=may_make)
-    store = _store(options, path)
+    store = _store(options, file_of(options, may_make=may_make))
     try:
         with asyncio.Runner() as runner:
             try:

@@ -116,7 +116,8 @@ def folded(
             reduced = reducer.reduce_sync(history, state=state)
             state, before = reduced.state, history.start
             folds += reduced.event.status == "performed"
-            history = _behind(history, state)
+            cut = 0 if state is None else state.summarized_up_to_index
+            history = history.after(cut) if cut > history.start else history
             # What could not be folded now is not looked at again and again.
             step = portion if history.start > before else 2 * step
         end = lines.read + step
@@ -136,12 +137,5 @@ def _is_active(
 
 def _forgotten(history: History, most: int) -> History:
     """Return *history* without what comes before a place up to *most* where nothing is torn."""
-    places = history.whole_indexes(min(most, len(history) - 1), history.start)
-    place = next(places, None)
+    place = next(history.whole_indexes(min(most, len(history) - 1), history.start), None)
     return history if place is None else history.after(place)
-
-
-def _behind(history: History, state: HistoryReductionState | None) -> History:
-    """Return *history* without what *state* stands for."""
-    cut = 0 if state is None else state.summarized_up_to_index
-    return history.after(cut) if cut > history.start else history

@@ -138,8 +138,7 @@ async def _verified(store: ThreadStore, options: _VerifyOptions) -> list[Verifie
             raise ThreadNotFoundError(thread_id=options.id)
         return [one]
     found: list[Verified] = []
-    total = len(await list_keys(store, tenant=options.tenant))
-    with progress("verifying", total) as advance:
+    with progress("verifying", len(await list_keys(store, tenant=options.tenant))) as advance:
         async for one in verify_store(store, tenant=options.tenant):
             found.append(one)
             advance()

@@ -49,7 +49,10 @@ def show_view(
     first = min(_FIRST, shown // 2)
     head, tail = view[:first], view[len(view) - (shown - first) :]
     left = view[first : len(view) - (shown - first)]
-    return Group(*_lines(head, summary_lines), *_gap(left), *_lines(tail, summary_lines))
+    tokens = short_number(sum(count_message(message, _ESTIMATOR) for message in left))
+    more = f"  … {len(left):,} more messages, {tokens} tokens …"
+    gap = [Text(more, style="dim")] if left else []
+    return Group(*_lines(head, summary_lines), *gap, *_lines(tail, summary_lines))
 
 
 def as_pinned(messages: Iterable[Message], pins: Container[int], start: int) -> list[Message]:
@@ -60,12 +63,6 @@ def as_pinned(messages: Iterable[Message], pins: Container[int], start: int) -> 
         start += message.role != "system"
         marked.append(replace(message, metadata={PIN_KEY: True} if is_pinned else None))
     return marked
-
-
-def _gap(left: Sequence[Message]) -> Iterator[RenderableType]:
-    if left:
-        tokens = short_number(sum(count_message(message, _ESTIMATOR) for message in left))
-        yield Text(f"  … {len(left):,} more messages, {tokens} tokens …", style="dim")
 
 
 def _lines(messages: Sequence[Message], summary_lines: int | None) -> Iterator[RenderableType]:

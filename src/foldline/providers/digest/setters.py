@@ -70,7 +70,10 @@ def read_setter(use: ToolUse) -> Facts | None:
         single = {own: given[own]}
     else:
         subjects = _subjects(given, own, nouns)
-        places = _places([one for one in given if one not in {own, *subjects}])
+        others = [one for one in given if one not in {own, *subjects}]
+        places = [one for one in others if _PLACE(one)]
+        # They name which value is given, unless nothing else is.
+        places = places if len(places) < len(others) else []
     things = " ".join([part for part in nouns if part not in _stem(own)] or nouns)
     subject = ", ".join(f"{_thing(one) or things} {given[one]}".strip() for one in subjects)
     place = " ".join(given[one] for one in places)
@@ -170,9 +173,3 @@ def _keys(labels: Sequence[str], nouns: Sequence[str]) -> list[str]:
     keys = [one for one in keyed if _end(one) == "key"]
     names = [one for one in keyed if _end(one) == "name"] if any(map(_PLACE, nouns)) else []
     return places or (keys or names)[-1:]
-
-
-def _places(labels: Sequence[str]) -> list[str]:
-    """Return those of *labels* that name which value is given, unless nothing else is."""
-    places = [one for one in labels if _PLACE(one)]
-    return places if len(places) < len(labels) else []

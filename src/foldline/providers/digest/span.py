@@ -144,16 +144,11 @@ def _calls(parts: Sequence[tuple[int, ToolCallPart]], finder: Finder) -> tuple[C
         arguments = [Argument(names[label], next(values)) for label, _ in each]
         if finder.has_hint(chain.from_iterable(each)):
             # A secret is next to its name only in JSON.
-            arguments = _arguments(text, finder)
+            texts = finder.clean(chain.from_iterable(_leaves(*finder.clean([text]))))
+            arguments = [Argument(*pair) for pair in zip(texts[::2], texts[1::2], strict=True)]
         name = _NAME_BREAK.sub(" ", names[part.name]).strip()
         calls.append(Call(place, part.id, name, tuple(arguments)))
     return tuple(calls)
-
-
-def _arguments(written: str, finder: Finder) -> list[Argument]:
-    leaves = _leaves(*finder.clean([written]))
-    texts = finder.clean(chain.from_iterable(leaves))
-    return [Argument(label, value) for label, value in zip(texts[::2], texts[1::2], strict=True)]
 
 
 def _leaves(written: str) -> list[tuple[str, str]]:

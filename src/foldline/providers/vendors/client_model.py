@@ -180,12 +180,7 @@ def function_model(
     if settings:
         message = "settings have no effect with a function"
         raise ConfigError(message)
-    named = model or str(getattr(function, "__name__", type(function).__name__))
-    _check_parameters(function, named)
-    return FunctionModel(function, named, window=window)
-
-
-def _check_parameters(function: Callable[..., object], name: str) -> None:
+    name = model or str(getattr(function, "__name__", type(function).__name__))
     try:
         signature(function).bind("")
     except TypeError:
@@ -193,7 +188,8 @@ def _check_parameters(function: Callable[..., object], name: str) -> None:
         raise ConfigError(message) from None
     except ValueError:
         # What is written in C need not say what it takes.
-        return
+        pass
+    return FunctionModel(function, name, window=window)
 
 
 async def asked(call: "partial[Any]", *, name: str) -> object:

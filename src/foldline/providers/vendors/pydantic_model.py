@@ -90,8 +90,7 @@ class PydanticModel(VendorModel):
         from pydantic_ai.direct import model_request  # noqa: PLC0415
 
         async with _errors(self.name):
-            response = await model_request(**await self._asked(request))
-            return _read(response)
+            return _read(await model_request(**await self._asked(request)))
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         """Yield the pieces of the response, then the whole; closing this ends the request."""
