@@ -418,8 +418,8 @@ lists of rules are not read
 - map(_LIST, (text
 + map(str.split, (text
 what is called a rule is none
-- |{_LABEL} \S|
-+ |
+- or (signs & _LABELS and _LABELLED(sentence))
++ or ()
 what takes a rule back is none
 - or (signs & _BACKS and _TAKEN_BACK(sentence))
 + or False
