@@ -76,8 +76,8 @@ def message_of(value: Any, index: int) -> Any:
     if not is_object(value) or "parts" in value or _OWN.issuperset(value):
         return value
     named = _named(value)
-    role, contents = str(named.get("role")).lower(), named.get("contents")
-    if role not in _ROLES or not isinstance(contents, list):
+    role, contents = str(named.get("role")).lower(), maybe_list(named.get("contents"))
+    if role not in _ROLES or not isinstance(named.get("contents"), list):
         wanted = "`parts`, or `role` and `contents` as the documented original writes them"
         message = f"not a snapshot of a thread: message {index} must have {wanted}"
         raise FormatError(message)
@@ -147,10 +147,10 @@ def _modality(block: Mapping[str, Any], kind: str = "") -> str:
 def state_of(value: Mapping[str, Any], thread_id: str, moment: datetime | None) -> AgentLoopState:
     """Return the execution state that the original wrote; of its messages the number is read."""
     named = _named(value)
-    version, current = named.get("version"), named.get("currentMessages")
+    version, current = named.get("version"), maybe_list(named.get("currentMessages"))
     if isinstance(version, int) and version > _NEWEST_STATE:
         raise StoreVersionError(what="a checkpoint", found=version, known=_NEWEST_STATE)
-    if not isinstance(current, list):
+    if not isinstance(named.get("currentMessages"), list):
         message = "not an execution state: `CurrentMessages` must be a list"
         raise FormatError(message)
     fields = {

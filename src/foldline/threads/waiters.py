@@ -21,25 +21,20 @@ class Waiter:
         self.key = key
         self._line = line
         self._event = asyncio.Event()
-        self._loop = asyncio.get_running_loop()
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether its loop runs, so that it can use its place."""
-        return self._loop.is_running()
+        self.loop = asyncio.get_running_loop()
 
     @property
     def is_first(self) -> bool:
-        """Whether it is the first of those that can use their places."""
+        """Whether it is the first of those whose loops run, so that they can use their places."""
         line = self._line
-        return line[0] is self or next(one for one in tuple(line) if one.is_alive) is self
+        return line[0] is self or next(one for one in tuple(line) if one.loop.is_running()) is self
 
     async def becomes_first(self, seconds: float) -> bool:
         """Wait until it is the first, but no longer than *seconds*; whether it is."""
-        until = self._loop.time() + seconds
+        until = self.loop.time() + seconds
         while True:
             self.clear()
-            left = until - self._loop.time()
+            left = until - self.loop.time()
             if self.is_first or left <= 0:
                 return self.is_first
             await self.wait(min(left, _PAUSE))
@@ -56,7 +51,7 @@ class Waiter:
         """End the waiting, from whichever thread."""
         # Nobody waits in a loop that is closed.
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._event.set)
+            self.loop.call_soon_threadsafe(self._event.set)
 
 
 class Waiters:

@@ -45,6 +45,10 @@ def is_passing(error: BaseException) -> bool:
     return isinstance(error, _OTHERS)
 
 
+def _is_error(one: object) -> bool:
+    return isinstance(one, type) and issubclass(one, Exception)
+
+
 class Retries(Struct, frozen=True, kw_only=True):
     """
     How often a job is tried, and how long the pauses are.
@@ -69,9 +73,8 @@ class Retries(Struct, frozen=True, kw_only=True):
         expect_whole("most", self.most, 1)
         expect_seconds("first", self.first)
         expect_seconds("longest", self.longest)
-        passing: tuple[object, ...] = self.passing
-        expect("passing", passing, tuple)
-        if not all(isinstance(one, type) and issubclass(one, Exception) for one in passing):
+        expect("passing", self.passing, tuple)
+        if not all(map(_is_error, self.passing)):
             message = "passing must be a tuple of classes of exceptions, such as (MyError,)"
             raise ConfigError(message)
 

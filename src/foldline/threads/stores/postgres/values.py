@@ -71,7 +71,7 @@ _strings = partial(_array, _BYTEA)
 SEVERAL: Final[Mapping[str, str]] = {"load": "loads", "rows": "rows_of_several"}
 """The reads that are made together, and the statements that make several."""
 
-_PACKED: Final[Mapping[str, Callable[[Sequence[Any]], Packed]]] = {
+_PACKED: Mapping[str, Callable[[Sequence[Any]], Packed]] = {
     "tenant": _texts,
     "id": _texts,
     "epoch": _strings,
