@@ -89,6 +89,7 @@ def test_the_request_is_bounded() -> None:
         ("", "no agent was named"),
         (ModelError("out of order"), "ModelError"),
         (ContextOverflowError(model="m"), "ContextOverflowError"),
+        (ConnectionError("refused"), "ConnectionError"),
     ],
 )
 def test_without_a_name_the_last_agent_goes_on(word: ModelStep, reason: str) -> None:
