@@ -137,6 +137,7 @@ def test_the_choice_is_paid_for() -> None:
         ("The agent tech-support should answer.", "tech-support"),
         ("tech-support", "tech-support"),
         ("I think tech, because it is broken.", "tech"),
+        ("<think>Not billing, so tech.</think>\n\nTech", "tech"),
         ("biotech", None),
         ("tech, or tech-support?", None),
         ("nobody", None),

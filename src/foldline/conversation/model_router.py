@@ -137,6 +137,8 @@ class ModelRouter:
 
 def named_in(text: str, names: Sequence[str]) -> str | None:
     """Return the only one of *names* in *text*, ignoring case; None if there are none or several."""
+    # Local servers leave the thoughts of a model in its text.
+    text = text.rpartition("</think>")[2]
     said = text.strip(_MARKS)
     if said in names:
         return said
