@@ -13,7 +13,7 @@ from foldline.agent.result import TurnResult
 from foldline.agent.turn_input import TurnInput
 from foldline.conversation.orchestration import AgentSelectedEvent, ConversationEvent
 from foldline.errors import ThreadConflictError
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Usage
 from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
@@ -43,6 +43,8 @@ class Stage:
         self.listen = listen
         self.turns: list[tuple[str, TurnResult]] = []
         """The finished turns on the thread, with the names of the agents."""
+        self.usages: list[Usage] = []
+        """The token counts of all turns, those that are not on the thread too."""
         self.conflict: ThreadConflictError | None = None
         """Another writer was faster."""
         self._shown: str | None = None
@@ -50,7 +52,7 @@ class Stage:
 
     def begin(self) -> None:
         """Forget an attempt that others were faster than."""
-        self.conflict, self.turns = None, []
+        self.conflict, self.turns, self.usages = None, [], []
         self.look()
 
     def look(self) -> None:
@@ -172,9 +174,12 @@ class OrchestratedAgent:
         stage.show(self.name)
         options = structs.asdict(policy)
         if listen is None:
-            return await self.agent.run(message, thread=thread, config=stage.config, **options)
-        stream = self.agent.run_stream(message, thread=thread, config=stage.config, **options)
-        async with stream:
-            async for event in stream:
-                listen(event)
-            return await stream.final_result
+            turn = await self.agent.run(message, thread=thread, config=stage.config, **options)
+        else:
+            stream = self.agent.run_stream(message, thread=thread, config=stage.config, **options)
+            async with stream:
+                async for event in stream:
+                    listen(event)
+                turn = await stream.final_result
+        stage.usages.append(turn.usage)
+        return turn
