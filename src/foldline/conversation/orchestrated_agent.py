@@ -9,6 +9,7 @@ from foldline.agent.admission import TurnPolicy
 from foldline.agent.agent import Agent
 from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
+from foldline.agent.hold import Hold
 from foldline.agent.result import TurnResult
 from foldline.agent.turn_input import TurnInput
 from foldline.conversation.orchestration import AgentSelectedEvent, ConversationEvent
@@ -17,6 +18,7 @@ from foldline.history.messages import Message, Usage
 from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
+from foldline.threads.lease import NOBODY
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
 
@@ -153,7 +155,10 @@ class OrchestratedAgent:
         state = stage.thread.execution_state
         try:
             if takes_over and state is not None and state.agent_name != self.name:
-                await stage.thread.abandon_run(f"Handed over to {self.name}")
+                hold = Hold.around(stage.thread)
+                # Who waits for the turn waits on.
+                lease = NOBODY if hold is None else hold.lease
+                await stage.thread.abandon_run(f"Handed over to {self.name}", lease=lease)
             turn = await self._ran(stage.thread, message, listen, policy)
         except ThreadConflictError as error:
             stage.conflict = error
