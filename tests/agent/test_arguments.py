@@ -7,7 +7,14 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from foldline import Agent, AgentConfig, AgentOptions, ReductionCache
+from foldline import (
+    Agent,
+    AgentConfig,
+    AgentOptions,
+    AgentRunConfig,
+    MemoryStore,
+    ReductionCache,
+)
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.request import described
 from foldline.agent.tools.tool import tools_by_name
@@ -173,6 +180,18 @@ def test_wrong_arguments_of_a_turn_are_refused(arguments: dict[str, Any], said: 
         Agent(ScriptedModel()).run_sync("hi", **arguments)
     with pytest.raises(ConfigError, match=f"^{said}"):
         Agent(ScriptedModel()).run_stream("hi", **arguments)
+
+
+async def test_overrides_without_effect_are_refused_before_a_turn() -> None:
+    """What the configuration of the agent rules out is said before the message is stored."""
+    config = HistoryReductionConfig(strategy="message_counting")
+    agent = Agent(ScriptedModel(), history_reduction=config)
+    thread = await MemoryStore().thread("t")
+    overrides = AgentRunConfig(custom_summarization_prompt_override="Be short.")
+    with pytest.raises(ConfigError, match="has no effect"):
+        await agent.run("hello", thread=thread, config=overrides)
+
+    assert thread.count == 0
 
 
 def test_a_description_without_a_model_makes_no_agent() -> None:

@@ -89,6 +89,7 @@ def test_the_request_is_bounded() -> None:
         ("", "no agent was named"),
         (ModelError("out of order"), "ModelError"),
         (ContextOverflowError(model="m"), "ContextOverflowError"),
+        (ConnectionError("refused"), "ConnectionError"),
     ],
 )
 def test_without_a_name_the_last_agent_goes_on(word: ModelStep, reason: str) -> None:
@@ -136,6 +137,7 @@ def test_the_choice_is_paid_for() -> None:
         ("The agent tech-support should answer.", "tech-support"),
         ("tech-support", "tech-support"),
         ("I think tech, because it is broken.", "tech"),
+        ("<think>Not billing, so tech.</think>\n\nTech", "tech"),
         ("biotech", None),
         ("tech, or tech-support?", None),
         ("nobody", None),

@@ -37,12 +37,15 @@ def test_several_agents_may_answer_in_one_message() -> None:
     assert (result.execution_order, result.execution_count) == (("a", "b"), 2)
 
 
-def test_the_usage_is_that_of_all_turns() -> None:
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_the_usage_is_that_of_all_turns(*, is_stored: bool) -> None:
     """A result that is made of the last of two turns has the token counts of both."""
     turns: list[TurnResult] = []
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
-        turns.extend([await agents["a"].run(), await agents["b"].run()])
+        for name in ("a", "b"):
+            agent = agents[name]
+            turns.append(await (agent.run() if is_stored else agent.respond(history)))
         return OrchestrationResult.of_turn(turns[-1], "b", strategy_name="Both")
 
     agents = [named(name, ScriptedModel([f"{name} here"], usage=True)) for name in ("a", "b")]

@@ -45,7 +45,7 @@ from foldline.providers.price_list import prices_for
 from foldline.providers.summarizer import ModelSummarizer
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.budget import Budget
-from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
 from foldline.reduction.provider import ProviderConfig
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
@@ -375,9 +375,11 @@ class Agent:
         *,
         keeps_partial: bool = True,
     ) -> TurnResult:
+        # Before anything is stored, and not only once a fold is due.
         if self._setup.background is not None:
-            # Not only once a fold is due, which may be in a month.
             self._setup.background.check()
+        if config is not None:
+            config_of_run(self._setup.reducer.config, config)
         if files:
             given = await asyncio.to_thread(with_files, given, files)
         thread = await MemoryStore().thread(urandom(16).hex()) if thread is None else thread

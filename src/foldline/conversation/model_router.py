@@ -6,11 +6,11 @@ from time import perf_counter
 
 from msgspec import structs
 
+from foldline.agent.bounded import bounded
 from foldline.agent.result import answered_by
 from foldline.checks import expect_whole
 from foldline.conversation.orchestrated_agent import OrchestratedAgent
 from foldline.conversation.orchestration import OrchestrationOptions, OrchestrationResult
-from foldline.errors import ModelError
 from foldline.history.messages import Message, Usage, total_usage
 from foldline.providers.model import ChatModel, ChatRequest
 from foldline.providers.transcript import without_middle, write_transcript
@@ -111,10 +111,12 @@ class ModelRouter:
     async def _choice(
         self, history: Sequence[Message], agents: Mapping[str, OrchestratedAgent]
     ) -> tuple[str | None, Usage | None, str]:
-        try:
-            response = await self._model.respond(self._request(history, agents))
-        except ModelError as error:
-            return None, None, type(error).__name__
+        request = self._request(history, agents)
+        # A model of the caller may raise anything.
+        outcome = await bounded(lambda: self._model.respond(request), seconds=None)
+        response = outcome.value
+        if response is None:
+            return None, None, type(outcome.error).__name__
         said = "\n".join(message.text for message in response.messages)
         chosen = named_in(said, tuple(agents))
         return chosen, response.usage, "" if chosen else "no agent was named"
@@ -135,6 +137,8 @@ class ModelRouter:
 
 def named_in(text: str, names: Sequence[str]) -> str | None:
     """Return the only one of *names* in *text*, ignoring case; None if there are none or several."""
+    # Local servers leave the thoughts of a model in its text.
+    text = text.rpartition("</think>")[2]
     said = text.strip(_MARKS)
     if said in names:
         return said

@@ -9,14 +9,16 @@ from foldline.agent.admission import TurnPolicy
 from foldline.agent.agent import Agent
 from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
+from foldline.agent.hold import Hold
 from foldline.agent.result import TurnResult
 from foldline.agent.turn_input import TurnInput
 from foldline.conversation.orchestration import AgentSelectedEvent, ConversationEvent
 from foldline.errors import ThreadConflictError
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Usage
 from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
+from foldline.threads.lease import NOBODY
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
 
@@ -43,6 +45,8 @@ class Stage:
         self.listen = listen
         self.turns: list[tuple[str, TurnResult]] = []
         """The finished turns on the thread, with the names of the agents."""
+        self.usages: list[Usage] = []
+        """The token counts of all turns, those that are not on the thread too."""
         self.conflict: ThreadConflictError | None = None
         """Another writer was faster."""
         self._shown: str | None = None
@@ -50,7 +54,7 @@ class Stage:
 
     def begin(self) -> None:
         """Forget an attempt that others were faster than."""
-        self.conflict, self.turns = None, []
+        self.conflict, self.turns, self.usages = None, [], []
         self.look()
 
     def look(self) -> None:
@@ -151,7 +155,10 @@ class OrchestratedAgent:
         state = stage.thread.execution_state
         try:
             if takes_over and state is not None and state.agent_name != self.name:
-                await stage.thread.abandon_run(f"Handed over to {self.name}")
+                hold = Hold.around(stage.thread)
+                # Who waits for the turn waits on.
+                lease = NOBODY if hold is None else hold.lease
+                await stage.thread.abandon_run(f"Handed over to {self.name}", lease=lease)
             turn = await self._ran(stage.thread, message, listen, policy)
         except ThreadConflictError as error:
             stage.conflict = error
@@ -172,9 +179,12 @@ class OrchestratedAgent:
         stage.show(self.name)
         options = structs.asdict(policy)
         if listen is None:
-            return await self.agent.run(message, thread=thread, config=stage.config, **options)
-        stream = self.agent.run_stream(message, thread=thread, config=stage.config, **options)
-        async with stream:
-            async for event in stream:
-                listen(event)
-            return await stream.final_result
+            turn = await self.agent.run(message, thread=thread, config=stage.config, **options)
+        else:
+            stream = self.agent.run_stream(message, thread=thread, config=stage.config, **options)
+            async with stream:
+                async for event in stream:
+                    listen(event)
+                turn = await stream.final_result
+        stage.usages.append(turn.usage)
+        return turn

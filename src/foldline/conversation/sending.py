@@ -294,7 +294,7 @@ class Sending:
         state, metadata = self._thread.execution_state, result.metadata
         context = {**reduction_context(result.reduction), **metadata.context}
         run_id = self._thread.id if state is None else state.run_id
-        usage, usages = result.usage, [one.usage for _, one in turns]
+        usage, usages = result.usage, self._stage.usages
         if usages and (usage is None or any(one is usage for one in usages)):
             # Of one of several turns it is not the total.
             usage = total_usage(usages)

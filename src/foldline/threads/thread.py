@@ -296,24 +296,30 @@ class ConversationThread(ReadOnlyThread):
         answered = structs.replace(run, result=text, is_error=is_error)
         await self.commit(Change(tools=[answered], expected=self.head.revision))
 
-    async def abandon_run(self, reason: str = "Abandoned") -> None:
+    async def abandon_run(self, reason: str = "Abandoned", *, lease: Lease = NOBODY) -> None:
         """
         End the open run, so that a new one may start; without one nothing is written.
 
         The tools that have begun are answered: with their results, or by saying that these are
         unknown. A conversation that a vendor holds is left, since it may contain what nobody has
         stored.
+
+        Args:
+            reason: Why it ends.
+            lease: Who goes on with the turn, which does not end then; nobody by default.
         """
         state = self._record.execution
         if state is not None and state.is_open:
             answers = [answer_of(run, self.now()) for run in self.pending_tools]
             ended, head = state.with_service(None).terminated(reason), self.head
-            turn = await self.stored_turn(state.turn_id) if state.turn_id else None
+            turn = None
+            if state.turn_id and not lease.holder:
+                turn = await self.stored_turn(state.turn_id)
             if turn is not None:
                 stop = head.count + len(answers)
                 turn = turn.ended(stop=stop, reason=reason, iterations=state.iteration)
             change = Change(
-                messages=answers, execution=ended, turn=turn, lease=NOBODY, expected=head.revision
+                messages=answers, execution=ended, turn=turn, lease=lease, expected=head.revision
             )
             await self.commit(change)
 

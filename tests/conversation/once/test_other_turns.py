@@ -160,6 +160,26 @@ async def test_who_waits_gets_the_answer_of_the_last_agent(store: ThreadStore) -
     assert len(model.requests) == 1
 
 
+@ON_EVERY_STORE
+async def test_who_waits_already_waits_through_a_handover(store: ThreadStore) -> None:
+    """Between two agents the thread is not free: a double click and another message wait on."""
+    answers = ScriptedModel(repeat=lambda request: f"on {request.messages[-1].text}", delay=0.01)
+    down = ScriptedModel([ModelError("down")], repeat="fine")
+    agents = [Agent(down, name="a"), Agent(answers, name="b")]
+    async with store:
+        first, twin, other = [
+            Conversation(agents, orchestrator=orchestrator, thread=await store.thread("t"))
+            for orchestrator in (Recorded(hands_over), Recorded(hands_over), RoundRobin())
+        ]
+        results = await asyncio.gather(
+            first.send("one?", turn_id="one"), twin.send("one?", turn_id="one"), other.send("two?")
+        )
+        texts = await said(store)
+
+    assert [one.text for one in results] == ["on one?", "on one?", "on two?"]
+    assert texts == ["one?", "on one?", "two?", "on two?"]
+
+
 async def test_who_was_taken_over_gets_the_answer(store: ThreadStore, clock: Clock) -> None:
     """A worker that stood still returns the answer of the one who took its message over."""
     slow, other = GatedModel(), GatedModel()
