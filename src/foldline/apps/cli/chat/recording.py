@@ -1,6 +1,7 @@
 """Who answers in a chat: a vendor's model, or a recorded conversation."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import groupby
 from typing import TypeAlias
 
@@ -125,11 +126,9 @@ class Recording(Speaker):
         names = {call.name for message in self._messages for call in message.tool_calls}
         tools: list[Tool] = []
         for name in sorted(names):
-            try:
+            # Of a name that no vendor takes the calls are answered as unknown.
+            with suppress(ConfigError):
                 tools.append(self._tool(name, model, place))
-            except ConfigError:
-                # No vendor takes such a name; its calls are answered as unknown.
-                continue
         return tools
 
     def _tool(self, name: str, model: ScriptedModel, place: int) -> Tool:
