@@ -15,11 +15,13 @@ from foldline.history.messages import AGENT_KEY, Message
 from foldline.history.parts import TextPart, ToolCallPart
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.provider import ProviderConfig
 from foldline.testing.grammars.anthropic import check_anthropic
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.conversation.stories import agent_named, texts
+from tests.servers.claude import ClaudeServer
 
 
 NOTE = "[The last answer is by a. Now it is the turn of b.]"
@@ -85,6 +87,28 @@ async def test_the_note_stays_while_tools_run(tmp_path: Path) -> None:
     assert texts(first) == ["begin", "a here", NOTE]
     assert [one[: len(first)] for one in others] == [first] * 3
     assert others[-1][len(first) :] == tuple(said[2:-1])
+
+
+async def test_agents_of_claude_with_and_without_tools() -> None:
+    """No request is refused, and thinking goes back with the results of the tools it called."""
+
+    def look() -> str:
+        return "a table"
+
+    with ClaudeServer() as vendor:
+        provider = ProviderConfig(
+            provider_key="anthropic", model_name=vendor.model, api_key="x", base_url=vendor.url
+        )
+        names = ("a", "look", "c")
+        agents = [Agent(provider, name=name, tools=[look] * (name == "look")) for name in names]
+        conversation = Conversation(agents, orchestrator=RoundRobin())
+        for text in ("begin", *[None] * 5):
+            await conversation.send(text)
+        for agent in agents:
+            await agent.close()
+
+    assert (vendor.refusals, len(vendor.asked)) == ([], 8)
+    assert vendor.thoughts == 4
 
 
 async def test_each_one_who_has_spoken_since_is_named() -> None:

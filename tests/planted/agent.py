@@ -288,7 +288,7 @@ thinking that is bound to another request is sent
 - if any(map(is_signed, request.messages)):
 + if False:
 thinking is not bound to the tools
-- canonical_json([model.name, tools, given])
+- canonical_json([model.name, request.lacks_tools or tools, given])
 + canonical_json([model.name, given])
 
 agent/blocks.py: agent/test_known.py
@@ -418,8 +418,8 @@ lists of rules are not read
 - map(_LIST, (text
 + map(str.split, (text
 what is called a rule is none
-- |{_LABEL} \S|
-+ |
+- or (signs & _LABELS and _LABELLED(sentence))
++ or ()
 what takes a rule back is none
 - or (signs & _BACKS and _TAKEN_BACK(sentence))
 + or False

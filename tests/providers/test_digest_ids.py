@@ -96,3 +96,12 @@ def test_few_days_stay_as_they_are() -> None:
 
     assert "to" not in lay_out(offer_entries(ledger_of(Message.tool("c", days)).seen))[0]
     assert lay_out(offer_entries(ledger_of(earlier=earlier).seen)) == (listed,)
+
+
+def test_what_an_edit_takes_away_is_not_used() -> None:
+    """The version before an edit is something that was seen; the one after it is in use."""
+    edit = call("edit_file", '{"path": "pyproject.toml", "old": "1.3.2", "new": "1.4.0"}')
+    ledger = ledger_of(edit)
+
+    assert [one.value for one in ledger.used] == ["pyproject.toml", "1.4.0"]
+    assert [(one.label, one.value) for one in ledger.seen] == [("versions", "1.3.2")]

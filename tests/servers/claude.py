@@ -15,6 +15,8 @@ _BOUND = (
     '"drop_block".'
 )
 
+_UNDEFINED = "Requests which include `tool_use` or `tool_result` blocks must define tools."
+
 
 @dataclass
 class ClaudeServer(VendorServer):
@@ -38,8 +40,9 @@ class ClaudeServer(VendorServer):
         body = asked.body
         wrong = check_anthropic(body.get("system"), body["messages"])
         bound = check_thinking(body)
-        if wrong or bound:
-            text = _BOUND.format(bound[0]) if bound else f"messages: {wrong[0].text}"
+        if wrong or bound or (_has_tool(body) and not body.get("tools")):
+            text = _BOUND.format(bound[0]) if bound else _UNDEFINED
+            text = f"messages: {wrong[0].text}" if wrong and not bound else text
             self.refusals.append(text)
             error = {"type": "invalid_request_error", "message": text}
             return Answer.of({"type": "error", "error": error}, status=400)
@@ -67,7 +70,7 @@ class ClaudeServer(VendorServer):
         said: list[dict[str, Any]] = []
         last = body["messages"][-1]["content"]
         question = last if isinstance(last, str) else last[-1].get("text", "")
-        if question.endswith("look"):
+        if question.rstrip(".]").endswith("look"):
             for place in range(2):
                 call = {"type": "tool_use", "id": f"t{number}_{place}", "name": "look", "input": {}}
                 said += [_thought(body, said), call]
@@ -77,3 +80,12 @@ class ClaudeServer(VendorServer):
 
 def _thought(body: dict[str, Any], said: list[dict[str, Any]]) -> dict[str, Any]:
     return {"type": "thinking", "thinking": "", "signature": sign_thinking(body, said)}
+
+
+def _has_tool(body: dict[str, Any]) -> bool:
+    return any(
+        block.get("type") in {"tool_use", "tool_result"}
+        for item in body["messages"]
+        for block in item["content"]
+        if isinstance(block, dict)
+    )

@@ -6,8 +6,8 @@ Theory of operation
 
 Nothing is stored and no model is asked until nobody else runs a turn on the thread. A turn that has
 an id and has ended is not run again: its stored result is returned. One that is open and that nobody
-runs is resumed. Somebody else's turn is waited for: in this process its end wakes those who wait, in
-others they look again after 50 ms, then after twice as long each time, up to half a second. Within one
+runs is resumed. Somebody else's turn is waited for: in this process its end wakes the next in line, all
+others look again after 50 ms, then after twice as long each time, up to half a second. Within one
 store object they are a line, in the order in which they came: only the first one may begin, and it
 keeps its place until its first commit is made. No wait is longer than `turn_wait` of the store.
 """

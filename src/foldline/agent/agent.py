@@ -375,6 +375,9 @@ class Agent:
         *,
         keeps_partial: bool = True,
     ) -> TurnResult:
+        if self._setup.background is not None:
+            # Not only once a fold is due, which may be in a month.
+            self._setup.background.check()
         if files:
             given = await asyncio.to_thread(with_files, given, files)
         thread = await MemoryStore().thread(urandom(16).hex()) if thread is None else thread

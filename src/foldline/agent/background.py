@@ -67,11 +67,15 @@ class BackgroundFold:
         """Whether a fold of *key* is being made."""
         return key in self._flights
 
-    def start(self, key: FoldKey, fold: Callable[[], Awaitable[ReductionMetadata | None]]) -> None:
-        """Make a fold with *fold*, which also stores it, unless one of *key* is running."""
+    def check(self) -> None:
+        """Raise ConfigError if no turn of the running loop can use it."""
         if self._loop is not asyncio.get_running_loop():
             message = "enter BackgroundFold with `async with`, in the event loop of the turns, before them"
             raise ConfigError(message)
+
+    def start(self, key: FoldKey, fold: Callable[[], Awaitable[ReductionMetadata | None]]) -> None:
+        """Make a fold with *fold*, which also stores it, unless one of *key* is running."""
+        self.check()
         if key not in self._flights:
             flight = asyncio.create_task(self._fly(key, fold))
             self._flights[key] = flight

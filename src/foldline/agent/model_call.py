@@ -152,7 +152,8 @@ def _opening(request: ChatRequest, model: ChatModel) -> bytes:
     """Return what *request* says before its messages, to which a vendor binds thinking as well."""
     given = [request.settings.get(name) for name in ("system", "tools")]
     tools = [(tool.name, tool.description, tool.parameters) for tool in request.tools]
-    return canonical_json([model.name, tools, given])
+    # A vendor that refuses that is sent a tool as well.
+    return canonical_json([model.name, request.lacks_tools or tools, given])
 
 
 async def _streamed(

@@ -62,6 +62,13 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     settings: Mapping[str, object] = {}
     """Other fields of the request, such as `temperature`, by the vendor's names."""
 
+    @property
+    def lacks_tools(self) -> bool:
+        """Whether it has calls, those of another agent perhaps, and defines no tool."""
+        if self.tools or self.settings.get("tools"):
+            return False
+        return any(one.tool_calls or one.tool_call_responses for one in self.messages)
+
 
 class ChatResponse(Struct, frozen=True, kw_only=True):
     """What a model answered."""

@@ -85,9 +85,11 @@ class Waiters:
             self.wake(one.key)
 
     def wake(self, key: ThreadKey) -> None:
-        """Tell those in the line for the thread *key* to look again."""
+        """Tell the first one in the line for the thread *key* to look again; the others look at times."""
         for one in tuple(self._lines.get(key, ())):
-            one.wake()
+            if one.is_alive:
+                one.wake()
+                return
 
 
 async def pause(event: asyncio.Event, seconds: float) -> None:

@@ -98,8 +98,7 @@ class _Tasks(BaseRetryStrategy):
                 await give_up(error)
             raise
         finally:
-            metrics = self._duties.metrics
-            if metrics is not None:
+            if (metrics := self._duties.metrics) is not None:
                 task = context.job.task_name.rpartition(":")[2]
                 metrics.ended(task, monotonic() - began, error, is_last=is_last)
 

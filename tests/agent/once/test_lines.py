@@ -9,7 +9,10 @@ from foldline import Agent, Conversation, MemoryStore
 from foldline.agent import admission
 from foldline.errors import TurnRunningError
 from foldline.testing.model import ScriptedModel, calls
+from foldline.threads.key import ThreadKey
+from foldline.threads.storage import StoredThread
 from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStorage
 from tests.agent.once.gated import ON_EVERY_STORE, GatedModel
 
 
@@ -64,6 +67,29 @@ async def test_who_gives_up_leaves_the_line(store: ThreadStore) -> None:
         model.gate.set()
 
     assert model.questions == [ASKED[0], ASKED[2]]
+
+
+async def test_a_long_line_is_not_woken_by_each_turn() -> None:
+    """Of many with an id who wait in line, the next one looks at the store when a turn ends."""
+
+    class Counting(MemoryStorage):
+        looks = 0
+
+        async def load(self, key: ThreadKey) -> StoredThread | None:
+            self.looks += 1
+            return await super().load(key)
+
+    storage, agent = Counting(), Agent(ScriptedModel(repeat="fine", delay=0))
+    async with ThreadStore(storage) as store:
+        threads = [await store.thread("t") for _ in range(100)]
+        turns = [
+            agent.run("hello", thread=thread, turn_id=f"click {number}")
+            for number, thread in enumerate(threads)
+        ]
+        results = await asyncio.gather(*turns)
+
+    assert {one.text for one in results} == {"fine"}
+    assert storage.looks < 10 * len(turns)
 
 
 async def test_a_conversation_answers_as_it_is_asked() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.formats.anthropic import from_anthropic
+from foldline.history.formats.openai_responses import from_openai_responses
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ToolDefinition
 from foldline.providers.vendors.cache_marks import mark_anthropic, mark_openai
@@ -139,6 +140,19 @@ def test_the_calls_of_another_agent_are_sent_with_a_tool() -> None:
     assert found["tool_choice"] == {"type": "none"}
     assert body(*talk, settings={"tools": [own]})["tools"] == [own]
     assert "tools" not in body(QUESTION)
+
+
+def test_a_model_that_does_not_reason_gets_no_reasoning() -> None:
+    """What another model of OpenAI has thought is left out, with the ids that would name it."""
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "s"}
+    call = {"type": "function_call", "call_id": "c1", "name": "find", "arguments": "{}"}
+    result = {"type": "function_call_output", "call_id": "c1", "output": "it"}
+    given = [ITEMS[1], thought, {**call, "id": "fc_1"}, result]
+    talk = from_openai_responses(given)
+
+    assert openai_items(RESPONSES, "gpt-5.2", *talk) == given
+    for name in ("gpt-4o", "gpt-4.1-mini", "ft:gpt-4.1:org", "gpt-5-chat-latest"):
+        assert openai_items(RESPONSES, name, *talk) == [ITEMS[1], call, result]
 
 
 def test_the_limit_of_anthropic() -> None:

@@ -184,9 +184,11 @@ def _tallied(span: Span, earlier: Earlier, finder: Finder) -> dict[str, _Tally]:
                 _note_own(notes, found, speech, finder)
     for call in span.calls:
         for argument in call.arguments:
-            # What an edit takes away held before it.
-            is_gone = argument.label.lower().startswith(_GONE)
-            _note_argument(notes, argument, call.position - is_gone, finder)
+            if argument.label.lower().startswith(_GONE):
+                # What an edit takes away held before it, and is used no more.
+                notes.note(finder.find(argument.value), "assistant", call.position - 1)
+            else:
+                _note_argument(notes, argument, call.position, finder)
     return notes
 
 

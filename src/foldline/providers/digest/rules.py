@@ -38,7 +38,7 @@ _LEAD = rf"{_STEP}{_FIRST}*(?!{_FIRST})"
 # When and where the rule holds.
 _CASE = (
     r"(?:(?:when|whenever|if|before|after|for|unless|until|while|once|in|on|as)\b"
-    r"[^.?!]{1,160}?[,:] (?:then )?)?"
+    rf"[^.?!]{{1,160}}?[,:] (?:then )?{_LEAD})?"
 )
 _VERB = (
     r"(?:use|change|edit|touch|modify|run|write|add|read|do|send|call|show|answer|reply|return|fix|work"
@@ -156,10 +156,11 @@ _ABROAD = (
     r"|je suis (?:allergique|végan|végétari)|me llamo|mi nombre es|soy (?:alérgic|vegan|vegetarian)"
     r"|me chamo|meu nome é|sou (?:alérgic|vegan|vegetarian)|mi chiamo|sono (?:allergic|vegan|vegetarian))"
 )
-_STRICT = re.compile(
-    rf"{_LEAD}{_CASE}{_LEAD}{_ORDER}|(?:(?:also|and|please) )?{_KEPT}|{_LABEL} \S|{_STEP}{_ABROAD}",
-    re.IGNORECASE,
+_ORDERED = re.compile(
+    rf"{_LEAD}{_CASE}{_ORDER}|(?:(?:also|and|please) )?{_KEPT}", re.IGNORECASE
 ).match
+_LABELLED = re.compile(rf"{_LABEL} \S", re.IGNORECASE).match
+_ORDERED_ABROAD = re.compile(_STEP + _ABROAD, re.IGNORECASE).match
 # What begins inside a sentence.
 _INSIDE = re.compile(
     rf"(?:[(;–—-] ?|, (?:but|and) (?:please )?)(?:{_NOT} (?!{_REPORT})\w|never |always )",
@@ -174,7 +175,7 @@ _ANYWHERE = re.compile(
     r"|하지 ?마|마세요|항상|반드시|절대",
     re.IGNORECASE,
 ).search
-_PREFERENCE = re.compile(rf"{_LEAD}{_CASE}{_LEAD}(?:{_WISH})", re.IGNORECASE).match
+_PREFERENCE = re.compile(rf"{_LEAD}{_CASE}(?:{_WISH})", re.IGNORECASE).match
 _WANTED = re.compile(f"{_WANT}|{_FACT}", re.IGNORECASE).search
 _CHANGED = re.compile(rf"{_LEAD}(?:{_CHANGE})", re.IGNORECASE).match
 _TAKEN_BACK = re.compile(_LEAD + _BACK, re.IGNORECASE).match
@@ -184,9 +185,38 @@ _LIST = re.compile(
 ).findall
 # What is about the writer tells, and does not ask.
 _OWN = re.compile(r"\b(?:i|my|me|we|our)\b", re.IGNORECASE).search
-# One of these is in every English sentence that a pattern here takes, and in most others written
-# without accents; all of them are whole words.
-_SIGNS = frozenset(
+# One of these is in every sentence of other languages written without accents that is taken here.
+_SIGNS_ABROAD = frozenset(
+    re.findall(
+        r"\w+",
+        "achte agora ahora antworte antworten appelle auf bevorzuge bin chamo chiamo chiedimi contesta"
+        " contestame correzione darfst demande demandez evita evite frag frage fragen grundregel grundregeln"
+        " ich immer jamais jetzt kein keine keinen keinn korrektur llamo mai n ne nicht nie niemals no nombre"
+        " non nu nun nunca nur pergunta pergunte poi preferisco prefiero prefiro preguntame regel regeln regla"
+        " reglas regola regole regra regras responda responde respondeme rispondi rispondimi sempre siempre"
+        " sofort sonra sono sou soy stets suis teraz toujours vermeide vermeiden",
+    )
+)
+# What a rule is named, and for when it may be given.
+_LABELS = frozenset(
+    re.findall(
+        r"\w+",
+        "convention conventions correction corrections guideline guidelines plan plans preference preferences"
+        " rule rules correzione grundregel grundregeln korrektur regel regeln regla reglas regola regole regra"
+        " regras",
+    )
+)
+_LATER = frozenset({"following", "future", "later", "subsequent"})
+_OCCASIONS = frozenset(
+    re.findall(
+        r"\w+",
+        "answer answers call calls message messages replies run runs session sessions task tasks turn turns",
+    )
+)
+# One of these is in every English sentence that a pattern here takes; all of them are whole words.
+_SIGNS = _SIGNS_ABROAD.union(
+    _LABELS,
+    _OCCASIONS,
     re.findall(
         r"\w+",
         # Some write them without the apostrophe; with it the sign is the `t`.
@@ -199,20 +229,14 @@ _SIGNS = frozenset(
         " rest rule rules shall short should shouldn't simple speak stand stop subsequent sure t talk terse"
         " time timezone today vegan vegetarian want warn whenever zone"
         " again anymore anyway ban cut decided increased limit longer lowered more move moved moves postponed raised"
-        " reduced request restriction shift shifted shifts wish"
-        " achte agora ahora antworte antworten appelle auf bevorzuge bin chamo chiamo chiedimi contesta"
-        " contestame correzione darfst demande demandez evita evite frag frage fragen grundregel grundregeln"
-        " ich immer jamais jetzt kein keine keinen keinn korrektur llamo mai n ne nicht nie niemals no nombre"
-        " non nu nun nunca pergunta pergunte poi preferisco prefiero prefiro preguntame regel regeln regla"
-        " reglas regola regole regra regras responda responde respondeme rispondi rispondimi sempre siempre"
-        " sofort sonra sono sou soy stets suis teraz toujours vermeide vermeiden".replace("'", ""),
-    )
+        " reduced request restriction shift shifted shifts wish".replace("'", ""),
+    ),
 )
 # Signs that are none without a word beside them, and those words.
 _WEAK = re.findall(
     r"\w+",
-    "all allowed auf call cannot can't have ich may mustn't name need no not on shall shouldn't"
-    " simple t want".replace("'", ""),
+    "all allowed auf call calls cannot can't have ich may message messages mustn't name need no not on run"
+    " runs session sessions shall shouldn't simple t task tasks turn turns want".replace("'", ""),
 )
 _BESIDE = re.findall(
     r"\w+",
@@ -224,8 +248,7 @@ _FIRST_SIGNS = _SIGNS.difference(_WEAK).union(_BESIDE)
 _NOWHERE = frozenset(
     re.findall(
         r"\w+",
-        "brief circumstance circumstances concise following forward frozen future henceforth later"
-        " limits notice polite rest subsequent terse"
+        "brief circumstance circumstances concise forward frozen henceforth limits notice polite rest terse"
         " agora ahora jetzt kein keine keinen keinn nicht niemals nu nun poi sofort sonra teraz",
     )
 )
@@ -281,10 +304,16 @@ def _signed(lines: Sequence[str]) -> Iterator[tuple[str, AbstractSet[str]]]:
 
 
 def _is_strict(sentence: str, signs: AbstractSet[str]) -> bool:
-    is_likely = signs & _NOWHERE or ("on" in signs and signs & _TIMES)
+    is_likely = (
+        signs & _NOWHERE
+        or ("on" in signs and signs & _TIMES)
+        or (signs & _LATER and signs & _OCCASIONS)
+    )
     return bool(
-        _STRICT(sentence)
+        _ORDERED(sentence)
         or _INSIDE(sentence)
+        or (signs & _LABELS and _LABELLED(sentence))
+        or (signs & _SIGNS_ABROAD and _ORDERED_ABROAD(sentence))
         or (is_likely and _ANYWHERE(sentence))
         or (signs & _BACKS and _TAKEN_BACK(sentence))
     )

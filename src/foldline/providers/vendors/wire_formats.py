@@ -250,6 +250,17 @@ _ARGUMENTS = frozenset(
 _CALLS = frozenset({"function_call", "custom_tool_call"})
 
 
+# OpenAI's models that do not reason: they refuse the reasoning of those that do ("can only be
+# provided to a reasoning or computer use model", openai/openai-agents-python#569).
+_PLAIN = re.compile(r"(?:ft:)?(?:gpt-[34]|chatgpt-|gpt-5-chat)").match
+
+
+def _without_reasoning(item: Object) -> Object:
+    # The id would name the reasoning that the item was made of.
+    is_made = item.get("role") == "assistant" or item.get("type") in _CALLS
+    return {key: item[key] for key in item if key != "id"} if is_made else item
+
+
 class _ResponsesReader(StreamReader):
     def __init__(self) -> None:
         super().__init__()
@@ -288,6 +299,8 @@ class OpenAIResponses(_OpenAI):
 
     def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: ARG002, FBT001
         items = render_openai_responses(request.messages)
+        if _PLAIN(self._model):
+            items = [_without_reasoning(one) for one in items if one.get("type") != "reasoning"]
         body: Object = {"input": self._marked(items, request), "store": self._holds_history}
         if request.service_thread_id is not None:
             body["previous_response_id"] = request.service_thread_id
@@ -349,18 +362,14 @@ _FIRST_CHECKED = (5, 1)
 _THINKS = frozenset({None, "adaptive", "enabled"})
 
 
-# What the calls of another agent are sent with by one that has no tools: without a definition the
-# vendor refuses them ("must define tools", anthropics/anthropic-sdk-python#494).
+# What calls are sent with where no tool is defined: the vendor refuses them else ("must define
+# tools", anthropics/anthropic-sdk-python#494).
 _NO_TOOLS: Mapping[str, object] = MappingProxyType(
     {
         "tools": [{"name": "none", "input_schema": {"type": "object", "properties": {}}}],
         "tool_choice": {"type": "none"},
     }
 )
-
-
-def _has_tool(message: Message) -> bool:
-    return bool(message.tool_calls or message.tool_call_responses)
 
 
 class _MessageReader(StreamReader):
@@ -420,7 +429,7 @@ class AnthropicMessages(WireModel):
             body["tools"] = [
                 described(tool) | {"input_schema": dict(tool.parameters)} for tool in request.tools
             ]
-        elif not request.settings.get("tools") and any(map(_has_tool, request.messages)):
+        elif request.lacks_tools:
             body |= _NO_TOOLS
         if self._caches_prompt:
             marks_request = self._profile.get("supports_auto_cache", True)

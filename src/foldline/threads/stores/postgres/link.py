@@ -21,7 +21,7 @@ from foldline.errors import (
 from foldline.threads.stores.home import Home, opened
 from foldline.threads.stores.line import PARTS, Patience
 from foldline.threads.stores.postgres.schema import migrate, read_statements
-from foldline.threads.stores.postgres.values import Packed, Values
+from foldline.threads.stores.postgres.values import SEVERAL, Packed, Values
 
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ _SERVER_SHARE: Final = 0.9
 _LOCK_SHARE: Final = 0.8
 # The server and the system count milliseconds in 31 bits.
 _LONGEST: Final = 2_147_483
+# The server prepares none of the statements that do several things at once.
+_NEW: Final = frozenset({"commit_several", *SEVERAL.values()})
 # The server has rolled all of it back; the same call may succeed a moment later.
 _ROLLED_BACK: Final = ("40001", "40P01")
 # A broken connection; a server that stops and closes it.
@@ -253,13 +255,13 @@ class PostgresLink:
             raise StoreError(answer.reason)
         return answer
 
-    async def ask(self, name: str, values: Values, *, is_prepared: bool = True) -> Answer | Broken:
+    async def ask(self, name: str, values: Values) -> Answer | Broken:
         """Return the same, or `Broken` if the server never answered."""
-        answer = await self.write(name, values, is_prepared=is_prepared)
+        answer = await self.write(name, values)
         for _ in range(_ATTEMPTS - 1):
             if not isinstance(answer, Broken) or answer.is_late:
                 break
-            answer = await self.write(name, values, is_prepared=is_prepared)
+            answer = await self.write(name, values)
         return answer
 
     async def settle(self, broken: Broken, name: str, values: Values) -> Answer | None:
@@ -277,15 +279,13 @@ class PostgresLink:
         return f"PostgreSQL did not answer within {self._timeout} seconds"
 
     async def write(
-        self, name: str, values: Values, *, is_prepared: bool = True, limit: float | None = None
+        self, name: str, values: Values, *, limit: float | None = None
     ) -> Answer | Broken:
         """Return the rows of a statement that is run once, or `Broken` if the answer was lost."""
         # However long others keep the connections: time counts while the server is waited for.
         async with self._places:
             for attempt in range(1, _ATTEMPTS + 1):
-                answer = await self._attempt(
-                    name, values, is_prepared=is_prepared, limit=limit or self._timeout
-                )
+                answer = await self._attempt(name, values, limit or self._timeout)
                 if not isinstance(answer, StoreError):
                     return answer
                 if attempt == _ATTEMPTS:
@@ -293,7 +293,7 @@ class PostgresLink:
         raise AssertionError
 
     async def _attempt(
-        self, name: str, values: Values, *, is_prepared: bool, limit: float
+        self, name: str, values: Values, limit: float
     ) -> Answer | Broken | StoreError:
         """Return an answer, what broke, or the error of a call that may be repeated."""
         pool = self.opened()
@@ -305,9 +305,7 @@ class PostgresLink:
         patience = Patience(limit, partial(_cut, connection))
         try:
             with patience:
-                return await self._fetch(
-                    connection, self.sql[name], values, is_prepared=is_prepared
-                )
+                return await self._fetch(connection, self.sql[name], values, is_new=name in _NEW)
         except self._failure as error:
             if connection.closed or (error.sqlstate or "").startswith(_ENDS):
                 reason = self._lateness() if patience.is_over else str(store_error(error))
@@ -322,7 +320,7 @@ class PostgresLink:
         self, connection: "AsyncConnection[Any]", sql: bytes, values: Values | None = None
     ) -> Answer:
         with Patience(self._timeout, partial(_cut, connection)):
-            return await self._fetch(connection, sql, values, is_prepared=True)
+            return await self._fetch(connection, sql, values)
 
     async def _fetch(
         self,
@@ -330,12 +328,12 @@ class PostgresLink:
         sql: bytes,
         values: Values | None,
         *,
-        is_prepared: bool,
+        is_new: bool = False,
     ) -> Answer:
-        kept = self._cursors.get(connection) if is_prepared and values is not None else None
+        kept = None if is_new or values is None else self._cursors.get(connection)
         # A new one finds out again how each value is sent.
         cursor = kept or connection.cursor(binary=values is not None)
-        await cursor.execute(sql, values, prepare=None if is_prepared else False)
+        await cursor.execute(sql, values, prepare=False if is_new else None)
         # Asking for the description would make one.
         return [] if cursor.rownumber is None else await cursor.fetchall()
 

@@ -113,7 +113,7 @@ class PostgresStorage:
             return ()
         try:
             values = several_commits([job.given for job in jobs])
-            answer = await self.link.write("commit_several", values, is_prepared=False)
+            answer = await self.link.write("commit_several", values)
         except StoreBusyError:
             raise
         except (StoreError, UnicodeError):
@@ -172,10 +172,8 @@ class PostgresStorage:
     async def _read_same(self, name: str, jobs: Sequence[Job[_Read]]) -> Sequence[Job[_Read]]:
         reads, is_one = [job.given[1] for job in jobs], len(jobs) == 1
         try:
-            if is_one:
-                answer = await self.link.ask(name, reads[0])
-            else:
-                answer = await self.link.ask(SEVERAL[name], several_reads(reads), is_prepared=False)
+            asked = (name, reads[0]) if is_one else (SEVERAL[name], several_reads(reads))
+            answer = await self.link.ask(*asked)
         except (StoreError, UnicodeError) as error:
             if is_one or isinstance(error, StoreBusyError):
                 raise

@@ -150,8 +150,8 @@ class RedisStorage:
     async def hold(self, key: ThreadKey, lease: Lease) -> bool:
         """Let *lease* last as long from now on, by the clock of Redis, if its holder still has it."""
         # Harmless when repeated or late, so it has no fence.
-        words = (key.id, lease.holder, _milliseconds(lease))
-        _, is_held = await self._ask("hold", key.tenant, *words)
+        words = (key.tenant, key.id, lease.holder, ceil(1000 * lease.seconds))
+        _, is_held = await self._ask("hold", *words)
         return bool(is_held)
 
     async def threads(
@@ -277,14 +277,10 @@ def _plan(change: Change) -> bytes:
         "drops": len(change.drop),
         "puts": len(change.put),
         "holder": None if change.lease is None else change.lease.holder,
-        "lease": None if change.lease is None else _milliseconds(change.lease),
+        "lease": None if change.lease is None else ceil(1000 * change.lease.seconds),
     }
     # A null would be a value in Lua.
     return msgspec.json.encode({name: one for name, one in plan.items() if one is not None})
-
-
-def _milliseconds(lease: Lease) -> int:
-    return ceil(1000 * lease.seconds)
 
 
 def _contents(change: Change) -> Iterator[Word]:
