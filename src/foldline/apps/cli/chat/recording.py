@@ -83,8 +83,7 @@ class Recording(Speaker):
         place = _answers_in(messages)
         count = len(self._requests)
         state = thread.execution_state
-        is_open = state is not None and state.is_open
-        given = _answers_in(messages[state.turn_start :]) if state and is_open else 0
+        given = _answers_in(messages[state.turn_start :]) if state and state.is_open else 0
         if place >= count and not given:
             message = (
                 f"the recording has ended: this thread holds {place:,} answers, and {self._name} "
