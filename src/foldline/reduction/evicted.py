@@ -60,8 +60,7 @@ def noted(lines: Lines, gone: Counter[str], recallable: tuple[int, int] | None) 
         return lines
     first, last = recallable
     counts = ", ".join(f"{number} {kind}{'s' * (number > 1)}" for kind, number in gone.items())
-    line = f"{counts} of messages {first}-{last}; recall finds them"
-    return {**lines, Section.LEFT: (line,)}
+    return {**lines, Section.LEFT: (f"{counts} of messages {first}-{last}; recall finds them",)}
 
 
 def sizes(section: Section, lines: Sequence[str]) -> Counter[str]:

@@ -33,13 +33,10 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> lis
         return list(repair(everything)) if history.is_damaged(0) else everything
     start, pin = state.summarized_up_to_index, state.pinned_index
     rest: Sequence[Message] = _rest(history, state)
-    if history.is_damaged(start) or (pin is not None and _carries_tools(history[pin])):
+    pinned = None if pin is None else history[pin]
+    if history.is_damaged(start) or (pinned and (pinned.tool_calls or pinned.tool_call_responses)):
         rest = repair(rest)
     return [*history.system, *state.front_messages(), *rest]
-
-
-def _carries_tools(message: Message) -> bool:
-    return bool(message.tool_calls or message.tool_call_responses)
 
 
 def _rest(history: History, state: HistoryReductionState) -> list[Message]:

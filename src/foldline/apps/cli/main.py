@@ -107,10 +107,8 @@ def _refused(error: OSError, reason: str) -> tuple[str, int]:
 
 def _drop_output() -> None:
     """Point the standard output nowhere, so that flushing it at exit does not fail."""
-    try:
+    with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        return
 
 
 if __name__ == "__main__":

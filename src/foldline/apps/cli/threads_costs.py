@@ -64,7 +64,7 @@ def show_costs(options: _CostsOptions) -> None:
 
     stats = with_store(options, _read)
     if options.json:
-        print_json(_document(id, stats))
+        print_json({**_figures(id, stats), "entries": stats.entries, "turns": stats.turns})
         return
     console = output_console()
     print_costs(console, id, stats, source_of(options.prices))
@@ -114,12 +114,6 @@ def _figures(id: str, stats: ReductionStats) -> dict[str, Any]:
     figures = {k: v for k, v in structs.asdict(stats).items() if k not in {"entries", "turns"}}
     derived = {"compression_ratio": round(stats.compression_ratio, 4)}
     return {"id": id, **figures, **derived, "unpriced_folds": stats.unpriced_folds}
-
-
-def _document(id: str, stats: ReductionStats) -> dict[str, Any]:
-    entries = [structs.asdict(one) for one in stats.entries]
-    turns = [structs.asdict(one) for one in stats.turns]
-    return {**_figures(id, stats), "entries": entries, "turns": turns}
 
 
 def print_costs(console: Console, id: str, stats: ReductionStats, source: str) -> None:

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
+from msgspec.structs import asdict
 from rich.text import Text
 
 from foldline.agent.agent import Agent
@@ -82,7 +82,7 @@ async def _run(workers: Workers, options: _WorkerOptions) -> None:
             concurrency=options.concurrency, patience=options.patience, wait=not options.drain
         )
         if options.json:
-            print_json(msgspec.to_builtins(await workers.status()))
+            print_json(await workers.status())
 
 
 async def _stands(workers: Workers) -> tuple[QueueStatus, list[FailedJob]]:
@@ -148,8 +148,7 @@ def _show_status(options: _WorkerOptions) -> None:
     else:
         status, failed = with_store(options, lambda store: status_of(store, queue=queue))
     if options.json:
-        shown = {"queue": queue, **msgspec.to_builtins(status)}
-        print_json({**shown, "failed_jobs": msgspec.to_builtins(failed)})
+        print_json({"queue": queue, **asdict(status), "failed_jobs": failed})
         return
     say(
         f"{queue}: {status.waiting} waiting, {status.paused} paused, {status.running} running, "

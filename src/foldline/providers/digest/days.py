@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import date, timedelta
 from itertools import groupby
 
@@ -38,9 +39,6 @@ def days_in(value: str) -> Iterator[str]:
 
 
 def _day(value: str) -> date | None:
-    if not _DAY(value):
-        return None
-    try:
-        return date.fromisoformat(value)
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        return date.fromisoformat(value) if _DAY(value) else None
+    return None

@@ -13,7 +13,7 @@ import re
 import sys
 import time
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any, TypeAlias, cast
 
@@ -209,12 +209,9 @@ async def _refuse_long_wait(response: Any) -> None:
 
 def _wait_asked(headers: Mapping[str, str]) -> float:
     for key, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
+        with suppress(KeyError, ValueError):
             return float(headers[key]) * unit
-        except (KeyError, ValueError):
-            pass
-    try:
+    with suppress(ValueError, OverflowError):
         date = parsedate_tz(headers.get("retry-after", ""))
         return mktime_tz(date) - time.time() if date else 0.0
-    except (ValueError, OverflowError):
-        return 0.0
+    return 0.0

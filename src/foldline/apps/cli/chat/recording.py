@@ -1,6 +1,7 @@
 """Who answers in a chat: a vendor's model, or a recorded conversation."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import groupby
 from typing import TypeAlias
 
@@ -82,8 +83,7 @@ class Recording(Speaker):
         place = _answers_in(messages)
         count = len(self._requests)
         state = thread.execution_state
-        is_open = state is not None and state.is_open
-        given = _answers_in(messages[state.turn_start :]) if state and is_open else 0
+        given = _answers_in(messages[state.turn_start :]) if state and state.is_open else 0
         if place >= count and not given:
             message = (
                 f"the recording has ended: this thread holds {place:,} answers, and {self._name} "
@@ -125,11 +125,9 @@ class Recording(Speaker):
         names = {call.name for message in self._messages for call in message.tool_calls}
         tools: list[Tool] = []
         for name in sorted(names):
-            try:
+            # Of a name that no vendor takes the calls are answered as unknown.
+            with suppress(ConfigError):
                 tools.append(self._tool(name, model, place))
-            except ConfigError:
-                # No vendor takes such a name; its calls are answered as unknown.
-                continue
         return tools
 
     def _tool(self, name: str, model: ScriptedModel, place: int) -> Tool:
