@@ -82,7 +82,7 @@ class Waiters:
     def wake(self, key: ThreadKey) -> None:
         """Tell the first one in the line for the thread *key* to look again; the others look at times."""
         for one in tuple(self._lines.get(key, ())):
-            if one.is_alive:
+            if one.loop.is_running():
                 one.wake()
                 return
 
