@@ -2,7 +2,7 @@
 What recorded sessions cost under several policies, at several prices of cached reads.
 
 `python -m bench bill --data DIR` plays each session below DIR that has at least 20 model calls. All
-keep the newest 20 messages; a summary has 800 tokens, instructions and tools have 3,000 together.
+keep the newest 20 messages; a summary has 800 tokens or the fewer that it may have, instructions and tools have 3,000 together.
 LangChain's middleware runs through its own `before_model`, in the environment of the peers; every
 request is priced by `foldline.replay.bill`, ours and theirs alike. A row is the bill of a policy as
 a multiple of the least that can be paid in hindsight with the same window.
@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -60,11 +61,12 @@ OURS: Mapping[str, Mapping[str, Any]] = {
 }
 # Its documented example, and other triggers, the best of which nobody knows in advance.
 TRIGGERS = (4_000, 8_000, 16_000, 24_000, 32_000, 48_000, 64_000, 100_000, 160_000)
-_WORDS = ("the", "user", "asked", "about", "an", "order", "flight", "build", "test", "value")
 # The names of two of its rows, where its bill is another one than without it, and where it is far off.
 DOCUMENTED, BEST = "langchain, documented example", "langchain, best in hindsight"
 _SAME, _FAR = 0.001, 1.25
 SHORT = 60
+_AT_MOST = re.compile(r"Use at most (\d+) tokens").findall
+_WORD = re.compile(r"(?<!\S)[a-z]{4,9}(?!\S)").findall
 _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -76,7 +78,7 @@ def terms(cell: str) -> Terms:
 
 
 class Writer:
-    """A model that writes a summary of 800 tokens."""
+    """A model that writes a summary of 800 tokens, or of as many as it is asked for at most."""
 
     name = "bench:writer"
 
@@ -85,9 +87,15 @@ class Writer:
         self._random = random.Random(7)
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
-        """Return it, whatever was asked."""
-        del request
-        text = " ".join(self._random.choices(_WORDS, k=SUMMARY * 7 // 10))
+        """Return it, whatever else was asked."""
+        asked = "\n".join(message.text for message in request.messages)
+        most = min(SUMMARY, int(_AT_MOST(asked)[-1]))
+        # What a summary says is of the conversation.
+        known = sorted({*_WORD(asked)}) or ["nothing"]
+        words = iter(self._random.choices(known, k=most * 7 // 20))
+        text = " ".join(
+            f"They spoke about {one}, {next(words, one)} and {next(words, one)}." for one in words
+        )
         return ChatResponse(messages=(Message.assistant(f"{FIRST_LINE}\n{text}\n{LAST_LINE}"),))
 
 

@@ -68,6 +68,7 @@ def test_a_damaged_last_line_is_noted() -> None:
         (b"", "empty input"),
         (b" \n\x00", "empty input"),
         (gzip.compress(b""), "empty input"),
+        (b"PK\x03\x04\x14\x00\x00\x00\x08\x00\xff", "a zip archive: unpack it"),
         (b"\xef\xbb\xbf", "empty input"),
         (gzip.compress(LINES * 50)[:-20], "truncated gzip"),
         (gzip.compress(LINES)[:3], "truncated gzip"),

@@ -27,14 +27,15 @@ __all__ = ["GoogleADKCodec", "alternating"]
 
 
 _RESULT = "result"
+_OTHER_AGENT = ("For context:", "For context: below is a transcript of what another agent did")
 
 
 class GoogleADKCodec(BlockCodec[types.Content, types.Part]):
     """Reads and writes `Content`; what is unchanged in an answer keeps its thought signature."""
 
     def role(self, item: types.Content, /) -> Role:
-        """Return the role of *item*."""
-        return "assistant" if item.role == "model" else "user"
+        """Return the role of *item*; what it relays of another agent no user has said."""
+        return "assistant" if item.role == "model" or _is_relayed(item) else "user"
 
     def blocks(self, item: types.Content, /) -> Sequence[types.Part]:
         """Return the parts of *item*."""
@@ -89,10 +90,11 @@ class GoogleADKCodec(BlockCodec[types.Content, types.Part]):
                 return None if text is None else types.Part(text=text)
 
     def made(
-        self, role: str, blocks: list[types.Part], _: types.Content | None, /
+        self, role: str, blocks: list[types.Part], source: types.Content | None, /
     ) -> types.Content:
         """Return a content of the model or a user."""
-        return types.Content(role="model" if role == "assistant" else "user", parts=blocks)
+        made = "model" if role == "assistant" else "user"
+        return types.Content(role=made if source is None else source.role, parts=blocks)
 
 
 def alternating(view: Iterable[types.Content]) -> list[types.Content]:
@@ -106,6 +108,12 @@ def alternating(view: Iterable[types.Content]) -> list[types.Content]:
         joined = [part for one in same for part in one.parts or ()]
         made.append(same[0] if len(same) == 1 else types.Content(role=role, parts=joined))
     return made
+
+
+def _is_relayed(item: types.Content) -> bool:
+    text = (item.parts[0].text if item.parts else None) or ""
+    first, begin = _OTHER_AGENT
+    return text == first or text.startswith(begin)
 
 
 def _answers(item: types.Content) -> bool:

@@ -25,6 +25,7 @@ MAX_SIZE = 1 << 30
 """How many bytes compressed data may expand to; what is larger is refused."""
 
 _GZIP = b"\x1f\x8b"
+_ZIP = b"PK\x03\x04"
 _PIECE = 1 << 14
 
 
@@ -62,6 +63,9 @@ def read_document(data: bytes, *, max_size: int = MAX_SIZE) -> Document:
         except zlib.error as error:
             message = "damaged gzip: fetch or write the file again"
             raise FormatError(message) from error
+    if data.startswith(_ZIP):
+        message = "a zip archive: unpack it and pass the file in it, such as conversations.json"
+        raise FormatError(message)
     # What was never written when a machine lost power reads as NUL.
     data = _utf8(data).rstrip(b"\x00 \t\r\n")
     start = data.lstrip()

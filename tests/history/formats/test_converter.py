@@ -1,5 +1,6 @@
 """The frame of the converters: one conversation is the same messages in every wire format."""
 
+import json
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from foldline.history.formats.openai_chat import OPENAI_CHAT
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.formats.otel import OTEL
 from foldline.history.messages import Message
+from foldline.history.parts import FilePart, TextPart
 
 
 def text(role: str, words: str, **more: Any) -> dict[str, Any]:
@@ -199,3 +201,15 @@ def test_an_item_must_be_read_before_it_is_written(write: Any, reader: str) -> N
         write([Message.user("a"), text("user", "hi")])
     with pytest.raises(ConfigError, match=r"^messages must be an Iterable, got None$"):
         write(None)
+
+
+@pytest.mark.parametrize("converter", [ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES])
+@pytest.mark.parametrize("id", ["file-1", "file_1", "file-service://f"])
+def test_a_file_of_another_vendor_is_a_mark(converter: Converter, id: str) -> None:
+    """A file is named by its id only to the vendor that has it; another one would refuse the request."""
+    said = Message(role="user", parts=(TextPart("See"), FilePart("document", id)))
+
+    built = json.dumps(converter.build(said))
+
+    assert (id in built) == id.startswith("file_" if converter is ANTHROPIC else "file-1")
+    assert ("[document]" in built) == (id not in built)

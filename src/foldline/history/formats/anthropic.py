@@ -28,6 +28,7 @@ from foldline.history.formats.wire import (
     as_text_or_none,
     blocks_in,
     check_role,
+    is_elsewhere,
     is_object,
     json_text,
     native_of,
@@ -269,6 +270,8 @@ def _result(call_id: str, response: str | tuple[ResponseContent, ...]) -> dict[s
 
 def _media_block(part: Part) -> dict[str, Any] | None:
     if not isinstance(part, (BlobPart, UriPart, FilePart)) or part.modality not in _MEDIA:
+        return None
+    if is_elsewhere(part, "file-"):
         return None
     if isinstance(part, BlobPart):
         source = {"type": "base64", "media_type": part.mime_type, "data": part.content}

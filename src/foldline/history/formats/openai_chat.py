@@ -26,6 +26,7 @@ from foldline.history.formats.wire import (
     blocks_in,
     check_role,
     data_url,
+    is_elsewhere,
     is_object,
     json_text,
     maybe_object,
@@ -271,7 +272,7 @@ def _media(part: Part) -> dict[str, Any] | None:
         case BlobPart(modality="document"):
             file = {"filename": "document", "file_data": data_url(part)}
             return {"type": "file", "file": file}
-        case FilePart(modality="document", file_id=file_id):
+        case FilePart(modality="document", file_id=file_id) if not is_elsewhere(part, "file_"):
             return {"type": "file", "file": {"file_id": file_id}}
         case _:
             return None

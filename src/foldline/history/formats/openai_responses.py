@@ -28,6 +28,7 @@ from foldline.history.formats.wire import (
     blocks_in,
     check_role,
     data_url,
+    is_elsewhere,
     is_list,
     json_text,
     media_from_url,
@@ -295,6 +296,8 @@ def _blocks(parts: Iterable[Part], role: str) -> list[dict[str, Any]]:
 
 def _media(part: Part) -> dict[str, Any] | None:
     if not isinstance(part, (BlobPart, UriPart, FilePart)) or part.modality not in _MEDIA:
+        return None
+    if is_elsewhere(part, "file_"):
         return None
     kind = _MEDIA[part.modality]
     if isinstance(part, FilePart):

@@ -41,6 +41,7 @@ __all__ = [
     "checked_messages",
     "data_url",
     "first_text",
+    "is_elsewhere",
     "is_failed",
     "is_list",
     "is_object",
@@ -216,6 +217,11 @@ def readable_text(part: Part) -> str | None:
             return f"[{modality}]"
         case _:
             return None
+
+
+def is_elsewhere(part: Part, other: str) -> bool:
+    """Whether *part* is a file of an app, or of the vendor whose ids begin with *other*."""
+    return isinstance(part, FilePart) and (part.file_id.startswith(other) or "://" in part.file_id)
 
 
 def is_failed(part: ToolCallResponsePart) -> bool:
