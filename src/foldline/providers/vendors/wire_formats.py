@@ -17,7 +17,6 @@ thinking block bound to a different conversation", read on 2026-11-22).
 
 import re
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -364,12 +363,10 @@ _THINKS = frozenset({None, "adaptive", "enabled"})
 
 # What calls are sent with where no tool is defined: the vendor refuses them else ("must define
 # tools", anthropics/anthropic-sdk-python#494).
-_NO_TOOLS: Mapping[str, object] = MappingProxyType(
-    {
-        "tools": [{"name": "none", "input_schema": {"type": "object", "properties": {}}}],
-        "tool_choice": {"type": "none"},
-    }
-)
+_NO_TOOLS: Mapping[str, object] = {
+    "tools": [{"name": "none", "input_schema": {"type": "object", "properties": {}}}],
+    "tool_choice": {"type": "none"},
+}
 
 
 class _MessageReader(StreamReader):
