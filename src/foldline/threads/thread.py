@@ -306,7 +306,7 @@ class ConversationThread(ReadOnlyThread):
 
         Args:
             reason: Why it ends.
-            lease: Who goes on with the turn, which does not end then; nobody by default.
+            lease: Who continues the turn, which does not end then; nobody by default.
         """
         state = self._record.execution
         if state is not None and state.is_open:

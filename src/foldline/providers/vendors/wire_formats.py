@@ -364,7 +364,7 @@ _THINKS = frozenset({None, "adaptive", "enabled"})
 # What calls are sent with where no tool is defined: the vendor refuses them else ("must define
 # tools", anthropics/anthropic-sdk-python#494).
 _NO_TOOLS: Mapping[str, object] = {
-    "tools": [{"name": "none", "input_schema": {"type": "object", "properties": {}}}],
+    "tools": [{"name": "none", "input_schema": {"type": "object"}}],
     "tool_choice": {"type": "none"},
 }
 
