@@ -3,6 +3,7 @@
 import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from math import isnan
 from pathlib import Path
 from types import ModuleType
@@ -17,8 +18,8 @@ FRONT = """\
 One command measures all of this in one run, the rows that foldline loses included: a goal that is
 missed is **bold**. Peers do the same work at their documented settings, in alternating rounds. Times
 are processor times of all threads and medians, so that they say little about another machine and much
-about the ratios; where a clock decides, the benchmark says so. Measured with Python {python} on
-{processors} processors, beside {peers}.
+about the ratios; where a clock decides, the benchmark says so. Measured on {day} with
+Python {python} on {processors} processors, beside {peers}.
 """
 PEERS = Path(__file__).with_name("peers") / "requirements.txt"
 TITLES = {
@@ -53,7 +54,8 @@ def page(
         processors: How many the machine has.
     """
     peers = ", ".join(line.replace("==", " ") for line in PEERS.read_text().split() if line)
-    lines = [FRONT.format(python=platform.python_version(), processors=processors, peers=peers)]
+    day, python = datetime.now(UTC).date(), platform.python_version()
+    lines = [FRONT.format(day=day, python=python, processors=processors, peers=peers)]
     for name, module in modules.items():
         lines += [f"## {TITLES[name]}", "", *_what(module), *_goals(goals[name])]
         lines += [*_figures(runs[0][name])]

@@ -403,6 +403,11 @@ a word beside a key is what has its value
 - return [one for one in labels if one in known or _is_scope(one)]
 + return labels
 
+providers/digest/summarizer.py: agent/test_view_size.py
+questions that had their answer come first
+- return asked if self.budget > TIGHT else sorted(asked, key=_only_asks)
++ return asked
+
 providers/digest/requests.py: providers/test_digest_requests.py
 data beside words is shown whole
 - if len(whole) <= _DETAIL or "\n" not in text:

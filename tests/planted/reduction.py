@@ -214,6 +214,12 @@ an older compaction is kept instead of the newest
 + for at in task.history.marked(task.start):
 
 reduction/fold.py: reduction/test_fold_fits.py
+the event loop waits while users' messages are weighed
+- yield from aside(partial(_quoting, task, config))
++ _quoting(task, config)
+what gives way among quotes is lost
+- gone=tuple(text for text in before if text not in shown),
++ gone=(),
 the sealed compaction before the newest is forgotten
 - and active.sealed_index == made.sealed_index
 + and active
