@@ -37,7 +37,7 @@ __all__ = [
 _Kind = TypeVar("_Kind")
 
 _SECTION = "historyreduction"
-_OLD_NAMES = {
+_OLD_NAMES: Mapping[str, str] = {
     "targetmessagecount": "target_count",
     "targettokencount": "target_token_budget",
     "thresholdtokencount": "token_budget_threshold",
@@ -48,7 +48,7 @@ _ORIGINAL: Mapping[str, object] = {
 }
 # The original's name for summarizing with tokens as the unit.
 _BY_TOKENS = "tokenbased"
-_OLD_PROVIDER_NAMES = {"endpoint": "base_url"}
+_OLD_PROVIDER_NAMES: Mapping[str, str] = {"endpoint": "base_url"}
 
 
 def config_from_json(text: str | bytes) -> HistoryReductionConfig:

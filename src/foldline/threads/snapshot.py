@@ -68,7 +68,10 @@ class _Format(Struct, rename="pascal"):
 _encode = msgspec.json.Encoder().encode
 
 # The names that the original framework used at one time or another.
-_OLD_NAMES = {"MessageStoreState": "MessageStoreSnapshot", "LastReductionState": "LastReduction"}
+_OLD_NAMES: Mapping[str, str] = {
+    "MessageStoreState": "MessageStoreSnapshot",
+    "LastReductionState": "LastReduction",
+}
 
 
 def encode_snapshot(record: ThreadRecord, messages: Iterable[Message]) -> bytes:

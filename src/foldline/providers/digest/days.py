@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from datetime import date, timedelta
 from itertools import groupby
 
@@ -39,6 +38,9 @@ def days_in(value: str) -> Iterator[str]:
 
 
 def _day(value: str) -> date | None:
-    with suppress(ValueError):
-        return date.fromisoformat(value) if _DAY(value) else None
-    return None
+    if not _DAY(value):
+        return None
+    try:
+        return date.fromisoformat(value)
+    except ValueError:
+        return None

@@ -185,96 +185,86 @@ _LIST = re.compile(
 ).findall
 # What is about the writer tells, and does not ask.
 _OWN = re.compile(r"\b(?:i|my|me|we|our)\b", re.IGNORECASE).search
-# One of these is in every sentence of other languages written without accents that is taken here.
-_SIGNS_ABROAD = frozenset(
-    re.findall(
-        r"\w+",
-        "achte agora ahora antworte antworten appelle auf bevorzuge bin chamo chiamo chiedimi contesta"
-        " contestame correzione darfst demande demandez evita evite frag frage fragen grundregel grundregeln"
-        " ich immer jamais jetzt kein keine keinen keinn korrektur llamo mai n ne nicht nie niemals no nombre"
-        " non nu nun nunca nur pergunta pergunte poi preferisco prefiero prefiro preguntame regel regeln regla"
-        " reglas regola regole regra regras responda responde respondeme rispondi rispondimi sempre siempre"
-        " sofort sonra sono sou soy stets suis teraz toujours vermeide vermeiden",
-    )
-)
+
+
+def _words(listed: str) -> frozenset[str]:
+    # Some write them without the apostrophe; with it the sign is the `t`.
+    return frozenset(listed.replace("'", "").split())
+
+
 # What a rule is named, and for when it may be given.
-_LABELS = frozenset(
-    re.findall(
-        r"\w+",
-        "convention conventions correction corrections guideline guidelines plan plans preference preferences"
-        " rule rules correzione grundregel grundregeln korrektur regel regeln regla reglas regola regole regra"
-        " regras",
+_LABELS_ABROAD = _words(
+    "correzione grundregel grundregeln korrektur regel regeln regla reglas regola regole regra regras"
+)
+_LABELS = _LABELS_ABROAD | _words(
+    "convention conventions correction corrections guideline guidelines plan plans preference preferences"
+    " rule rules"
+)
+_LATER = _words("following future later subsequent")
+_OCCASIONS = _words(
+    "answer answers call calls message messages replies run runs session sessions task tasks turn turns"
+)
+# "From here on"
+_TIMES = _words("here now point today")
+_ABROAD_NOW = _words(
+    "agora ahora jetzt kein keine keinen keinn nicht niemals nu nun poi sofort sonra teraz"
+)
+# One of these is in every sentence of other languages written without accents that is taken here.
+_SIGNS_ABROAD = (
+    _LABELS_ABROAD
+    | _ABROAD_NOW
+    | _words(
+        "achte antworte antworten appelle auf bevorzuge bin chamo chiamo chiedimi contesta contestame darfst"
+        " demande demandez evita evite frag frage fragen ich immer jamais llamo mai n ne nie no nombre non"
+        " nunca nur pergunta pergunte preferisco prefiero prefiro preguntame responda responde respondeme"
+        " rispondi rispondimi sempre siempre sono sou soy stets suis toujours vermeide vermeiden"
     )
 )
-_LATER = frozenset({"following", "future", "later", "subsequent"})
-_OCCASIONS = frozenset(
-    re.findall(
-        r"\w+",
-        "answer answers call calls message messages replies run runs session sessions task tasks turn turns",
-    )
+# Most sentences have none of the signs of a pattern that searches them whole.
+_NOWHERE = _ABROAD_NOW | _words(
+    "brief circumstance circumstances concise forward frozen henceforth limits notice polite rest terse"
+)
+_WANTS = _words(
+    "all allergic always answer answers based birthday blind brief celiac colorblind colourblind concise"
+    " diabetic dislike drink dyslexic each eat every everything hate insist live mind name need never only"
+    " plain prefer pronouns rather replies reply respond short simple stand timezone vegan vegetarian want zone"
+)
+_WISHES = _words("instead keep must should")
+_CHANGES = _words(
+    "now move moves shift shifts cut increased lowered moved postponed raised reduced shifted"
+)
+_BACKS = _words(
+    "again all anymore anyway decided longer more now ban limit request restriction rule wish"
 )
 # One of these is in every English sentence that a pattern here takes; all of them are whole words.
-_SIGNS = _SIGNS_ABROAD.union(
-    _LABELS,
-    _OCCASIONS,
-    re.findall(
-        r"\w+",
-        # Some write them without the apostrophe; with it the sign is the `t`.
-        "all allergic allowed always answer answers ask avoid birthday blind brief call cannot can't careful"
-        " based celiac check circumstance circumstances colorblind colourblind concise confirm consult convention"
-        " conventions correction corrections diabetic dislike don't drink dyslexic each eat ensure every"
-        " everything following forbidden forward frozen future guideline guidelines hate have henceforth here inform"
-        " insist instead keep later limits live may mind must mustn't name need never not notice notify now on only"
-        " plain plan plans point polite prefer preference preferences prohibited pronouns rather remember replies reply respond"
-        " rest rule rules shall short should shouldn't simple speak stand stop subsequent sure t talk terse"
-        " time timezone today vegan vegetarian want warn whenever zone"
-        " again anymore anyway ban cut decided increased limit longer lowered more move moved moves postponed raised"
-        " reduced request restriction shift shifted shifts wish".replace("'", ""),
+_SIGNS = frozenset().union(
+    *(
+        _SIGNS_ABROAD,
+        _LABELS,
+        _LATER,
+        _OCCASIONS,
+        _TIMES,
+        _NOWHERE,
+        _WANTS,
+        _WISHES,
+        _CHANGES,
+        _BACKS,
+    ),
+    _words(
+        "allowed ask avoid cannot can't careful check confirm consult don't ensure forbidden have inform may"
+        " mustn't not notify on prohibited remember shall shouldn't speak stop sure t talk time warn whenever"
     ),
 )
 # Signs that are none without a word beside them, and those words.
-_WEAK = re.findall(
-    r"\w+",
+_WEAK = _words(
     "all allowed auf call calls cannot can't have ich may message messages mustn't name need no not on run"
-    " runs session sessions shall shouldn't simple t task tasks turn turns want".replace("'", ""),
+    " runs session sessions shall shouldn't simple t task tasks turn turns want"
 )
-_BESIDE = re.findall(
-    r"\w+",
+_BESIDE = _words(
     "borres cambies do don escribas expect hagas like mas me modifiques my nada olvides quiero toques use"
-    " uses want you",
+    " uses want you"
 )
-_FIRST_SIGNS = _SIGNS.difference(_WEAK).union(_BESIDE)
-# Most sentences have none of the signs of a pattern that searches them whole.
-_NOWHERE = frozenset(
-    re.findall(
-        r"\w+",
-        "brief circumstance circumstances concise forward frozen henceforth limits notice polite rest terse"
-        " agora ahora jetzt kein keine keinen keinn nicht niemals nu nun poi sofort sonra teraz",
-    )
-)
-# "From here on"
-_TIMES = frozenset({"here", "now", "point", "today"})
-_WANTS = frozenset(
-    re.findall(
-        r"\w+",
-        "all allergic always answer answers based birthday blind brief celiac colorblind colourblind concise diabetic dislike"
-        " drink dyslexic each eat every everything hate insist live mind name need never only"
-        " plain prefer pronouns rather replies reply respond short simple stand timezone vegan vegetarian want zone",
-    )
-)
-_WISHES = frozenset(["instead", "keep", "must", "should"])
-_CHANGES = frozenset(
-    re.findall(
-        r"\w+",
-        "now move moves shift shifts cut increased lowered moved postponed raised reduced shifted",
-    )
-)
-_BACKS = frozenset(
-    re.findall(
-        r"\w+",
-        "again all anymore anyway decided longer more now ban limit request restriction rule wish",
-    )
-)
+_FIRST_SIGNS = (_SIGNS - _WEAK) | _BESIDE
 _QUOTED = re.compile(r"(?m)^[ \t]*>.*$")
 _CODE = re.compile(r"[;{}]$|=>|\);|^\W*\d+[:\s]|\w(?:Error|Exception):|\x1b")
 

@@ -36,8 +36,19 @@ _log = logging.getLogger("foldline")
 _LINE_LENGTH = 160
 _MOST_PATHS = 20
 _PATH_LABELS = (
-    *("path", "file_path", "filePath", "filepath", "filename", "file_name", "file", "target_file"),
-    *("TargetFile", "notebook_path", "relative_path", "relative_workspace_path", "absolute_path"),
+    "path",
+    "file_path",
+    "filePath",
+    "filepath",
+    "filename",
+    "file_name",
+    "file",
+    "target_file",
+    "TargetFile",
+    "notebook_path",
+    "relative_path",
+    "relative_workspace_path",
+    "absolute_path",
 )
 _STEPS = re.compile(r"(?<=[^./])/\.{1,2}(?:/|$)").search
 _OLD_LABELS = ("old_string", "oldText", "old_str", "old_text", "oldString", "search", "old")
@@ -273,8 +284,18 @@ _TASK_LABELS = ("content", "step", "task", "title", "description", "text", "subj
 _TASK_TOOL = re.compile(r"(?:^|[^a-z])(?:todo|task|plan|step)|(?:Todo|Task|Plan|Step)").search
 _STATUS_LABELS = ("status", "state")
 _DONE = frozenset({"completed", "complete", "done", "finished", "closed", "cancelled", "canceled"})
-_OPEN = frozenset({"pending", "open", "todo", "active", "blocked", "not_started"}) | frozenset(
-    {"in_progress", "in progress", "inprogress"}
+_OPEN = frozenset(
+    {
+        "pending",
+        "open",
+        "todo",
+        "in_progress",
+        "in progress",
+        "inprogress",
+        "active",
+        "blocked",
+        "not_started",
+    }
 )
 
 
