@@ -1,6 +1,6 @@
 """A whole thread as one JSON document, to be moved between stores or kept in a file."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
