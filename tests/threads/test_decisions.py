@@ -65,6 +65,14 @@ async def test_a_decision_does_not_overwrite_the_end_of_the_run(store: ThreadSto
     assert (state.termination_reason, state.iteration) == (COMPLETED, 1)
 
 
+async def test_a_run_is_left_to_a_lease_alone(store: ThreadStore) -> None:
+    """Who is to continue a turn is named by a lease, else nothing is written."""
+    thread = await begun(store)
+    with pytest.raises(ConfigError, match="lease must be a Lease, got str"):
+        await thread.abandon_run(lease="me")  # type: ignore[arg-type]
+    assert thread.has_open_run
+
+
 async def test_a_result_that_is_there_is_not_replaced(store: ThreadStore) -> None:
     """A call that has run to its end is not answered by hand."""
     thread = await begun(store)

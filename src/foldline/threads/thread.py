@@ -307,7 +307,11 @@ class ConversationThread(ReadOnlyThread):
         Args:
             reason: Why it ends.
             lease: Who continues the turn, which does not end then; nobody by default.
+
+        Raises:
+            ConfigError: The lease is none.
         """
+        expect("lease", lease, Lease)
         state = self._record.execution
         if state is not None and state.is_open:
             answers = [answer_of(run, self.now()) for run in self.pending_tools]
