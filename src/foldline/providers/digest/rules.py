@@ -237,23 +237,11 @@ _BACKS = _words(
     "again all anymore anyway decided longer more now ban limit request restriction rule wish"
 )
 # One of these is in every English sentence that a pattern here takes; all of them are whole words.
-_SIGNS = frozenset().union(
-    *(
-        _SIGNS_ABROAD,
-        _LABELS,
-        _LATER,
-        _OCCASIONS,
-        _TIMES,
-        _NOWHERE,
-        _WANTS,
-        _WISHES,
-        _CHANGES,
-        _BACKS,
-    ),
-    _words(
-        "allowed ask avoid cannot can't careful check confirm consult don't ensure forbidden have inform may"
-        " mustn't not notify on prohibited remember shall shouldn't speak stop sure t talk time warn whenever"
-    ),
+_SIGNS = _words(
+    "allowed ask avoid cannot can't careful check confirm consult don't ensure forbidden have inform may"
+    " mustn't not notify on prohibited remember shall shouldn't speak stop sure t talk time warn whenever"
+).union(
+    _SIGNS_ABROAD, _LABELS, _LATER, _OCCASIONS, _TIMES, _NOWHERE, _WANTS, _WISHES, _CHANGES, _BACKS
 )
 # Signs that are none without a word beside them, and those words.
 _WEAK = _words(
