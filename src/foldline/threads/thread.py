@@ -309,7 +309,7 @@ class ConversationThread(ReadOnlyThread):
             lease: Who continues the turn, which does not end then; nobody by default.
 
         Raises:
-            ConfigError: The lease is none.
+            ConfigError: *lease* is no `Lease`.
         """
         expect("lease", lease, Lease)
         state = self._record.execution
