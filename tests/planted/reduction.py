@@ -373,6 +373,17 @@ a record of format 1 is not whole
 - if any(kept) or self.history_length:
 + if True:
 
+reduction/text_calls.py: reduction/test_text_calls.py
+what the user says beside a result is the tool's
+- return bool(is_like) and not _BY_USER(text)
++ return bool(is_like)
+a task that ends with a prompt is a result
+- at for at in range(is_first, len(messages))
++ at for at in range(len(messages))
+a label that two replies of three have is enough
+- is_alike = all(
++ is_alike = any(
+
 reduction/quotes.py: reduction/test_quotes.py
 a quote can be ended by its text
 - for one in tags if one not in taken)

@@ -185,7 +185,7 @@ class ModelSummarizer:
             ModelError: The model failed.
         """
         transcript, mark = write_transcript(
-            request.messages, earlier=request.earlier, most_result=self._most_result
+            request.parsed, earlier=request.earlier, most_result=self._most_result
         )
         asked = f"{transcript}\n\n{instruction(_FRAME, request, mark=mark)}"
         front = Message.system(_SYSTEM)

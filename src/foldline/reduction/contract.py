@@ -92,14 +92,12 @@ def reviewed(
     if faults or by_code:
         return Review(text=text, tokens=tokens, defects=faults)
     found = [*statements(text)]
-    bad = (
-        _unfounded(text, request) | Source(request).lacking(found) | undone(found, request.messages)
-    )
+    bad = _unfounded(text, request) | Source(request).lacking(found) | undone(found, request.parsed)
     left = kept(text, bad.__contains__)
     faults = tuple(_kind_faults(text, left.text, request.prompt)) or tuple(
         shape_defects(text, request, merges=merges)
     )
-    if not faults and swaps_sides(text, request.messages):
+    if not faults and swaps_sides(text, request.parsed):
         faults = (_SWAPPED,)
     if not faults and (not left.text or left.dropped > max(_SOME_BAD, left.statements * _MOST_BAD)):
         faults = (_MANY_BAD.format(left.dropped, left.statements),)

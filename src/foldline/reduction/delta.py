@@ -86,7 +86,7 @@ def merged(
         known = [line for one in before for line in one.lines(section)]
         sections[section] = tuple(_joined(known, written.get(section, ())))
     listed = with_list(tasks_of(before), own_list(record))
-    tasks = _tasks(listed, written, Evidence(request.messages))
+    tasks = _tasks(listed, written, Evidence(request.parsed))
     sections |= {state: task_lines(tasks, state) for state in STATES}
     sections[Section.EARLIER] = tuple(dict.fromkeys(_left_out(before, text)))
     sections[Section.NARRATIVE] = tuple(written.get(Section.NARRATIVE, ()))

@@ -201,7 +201,7 @@ def _quotes(task: FoldTask, config: HistoryReductionConfig) -> tuple[Quote, ...]
     return quoted(
         task.history,
         () if base is None else base.quotes,
-        aged=(at for at in chain(again, range(task.start, task.cut)) if at != pinned),
+        aged=[at for at in chain(again, range(task.start, task.cut)) if at != pinned],
         cut=task.cut,
         pins=task.options.pins,
         config=config,

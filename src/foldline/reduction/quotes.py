@@ -6,7 +6,7 @@ tools that are never summarized. The quotes of a reduction are carried over by t
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from itertools import count
 from typing import Literal, TypeAlias
@@ -23,6 +23,7 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.sendable import sendable
 from foldline.reduction.shortening import clip_text, pointer
 from foldline.reduction.statements import TYPED
+from foldline.reduction.text_calls import text_results
 
 
 __all__ = [
@@ -116,7 +117,7 @@ def quoted(
     history: History,
     before: Sequence[Quote],
     *,
-    aged: Iterable[int],
+    aged: Collection[int],
     cut: int,
     pins: Pins | None,
     config: HistoryReductionConfig,
@@ -146,8 +147,10 @@ def quoted(
     # What gave way or was clipped is read as it fits now, if the message is in memory.
     again = {at for at, one in known.items() if at >= history.start and one.may_change}
     taken = {**{at: (known[at].kind, history[at]) for at in again}, **taken}
+    results = _results(history, aged)
     for at in _quotable(history, aged, pins) if config.strategy == "message_counting" else aged:
-        if kind := _kind(history, at, config, pins):
+        kind = _kind(history, at, config, pins)
+        if kind and not (kind == "user" and at in results):
             taken.setdefault(at, (kind, history[at]))
     new = {at for at, (kind, _) in taken.items() if kind == "pin" or at not in known or at in again}
     known |= {at: _unread(at, *taken[at], weigh) for at in new if at < cut}
@@ -197,6 +200,14 @@ def _quotable(history: History, aged: Iterable[int], pins: Pins | None) -> Seque
     start = history.start
     pinned = pins_after(history, start, None) if pins is None else ()
     return [at for at in aged if at in pinned or at < start] if pinned or start else ()
+
+
+def _results(history: History, aged: Collection[int]) -> frozenset[int]:
+    """Return those of *aged* that tools have answered in the user's place."""
+    first, last = min(aged, default=0), max(aged, default=-1)
+    start = max(history.start, first - 1)
+    found = text_results(history[start : last + 1], is_first=not start)
+    return frozenset(start + at for at in found)
 
 
 def _unpinned(

@@ -8,12 +8,14 @@ would hold up a loop, it yields as `Aside`.
 """
 
 from collections.abc import Awaitable, Callable, Generator
+from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from foldline.history.messages import Message
 from foldline.reduction.record import SummaryRecord
+from foldline.reduction.text_calls import with_text_calls
 
 
 __all__ = [
@@ -62,7 +64,7 @@ If room is short, shorten the narrative.
 """The built-in instruction for summarizers that take one."""
 
 
-class SummaryRequest(Struct, frozen=True, kw_only=True):
+class SummaryRequest(Struct, frozen=True, kw_only=True, dict=True):
     """One text that a strategy needs: it replaces *earlier* and *messages* together."""
 
     messages: tuple[Message, ...]
@@ -101,6 +103,11 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
 
     summarizer: int = 0
     """The place, in the chain of summarizers, of the one that is asked."""
+
+    @cached_property
+    def parsed(self) -> tuple[Message, ...]:
+        """The messages, with calls that are written in the text of answers as calls; see `text_calls`."""
+        return with_text_calls(self.messages, is_first=not self.earlier)
 
     @property
     def quoted(self) -> tuple[str, ...]:

@@ -191,7 +191,7 @@ class Said:
     def texts(self) -> list[str]:
         """What they said: one text each, after what was said before."""
         request = self._request
-        talk = (one for one in request.messages if one.role in {"user", "assistant"})
+        talk = (one for one in request.parsed if one.role in {"user", "assistant"})
         told = (
             *map(_told, request.earlier),
             *("\n".join(texts_of([_spoken(one)])) for one in talk),
@@ -209,7 +209,7 @@ class Said:
     @cached_property
     def _by_user(self) -> list[str]:
         """What users have typed: what the view shows word for word, then what is summarized."""
-        users = (without_reminders(one.text) for one in self._request.messages if one.is_from_user)
+        users = (without_reminders(one.text) for one in self._request.parsed if one.is_from_user)
         return [text for text in (*self._request.quoted, *users) if len(text) <= TYPED]
 
     @cached_property
@@ -226,7 +226,7 @@ class Said:
 
     @cached_property
     def _of_tools(self) -> list[tuple[str, set[str]]]:
-        answers = texts_of(one for one in self._request.messages if one.role == "tool")
+        answers = texts_of(one for one in self._request.parsed if one.role == "tool")
         return [(line, content(words(line))) for text in answers for line in statements(text)]
 
     @cached_property

@@ -102,7 +102,7 @@ def shape_defects(text: str, request: SummaryRequest, *, merges: bool = False) -
         own_profile, profiles = profile(found), [profile(one) for one in parts]
         yield from _language_defects(own_profile, profiles, request)
         # Beside much code and JSON, what was said in words tells the language.
-        talk = profile(words("\n".join(one.text for one in request.messages if one.role != "tool")))
+        talk = profile(words("\n".join(one.text for one in request.parsed if one.role != "tool")))
         known = (profiles, [talk] if talk.count >= _LEAST_COMPARED else profiles)
         if not any(is_foreign(own_profile, *ones, least=1) for ones in known):
             if _is_elsewhere(own, meant, size):
@@ -146,7 +146,7 @@ def _missing_parts(
 ) -> Iterator[str]:
     """Yield which part, long enough, a text with the stems *own* says nothing of."""
     counts = Counter(stem for part in meant for stem in part)
-    said = texts_of(one for one in request.messages if one.role != "tool")
+    said = texts_of(one for one in request.parsed if one.role != "tool")
     # What has to be told: what a tool has answered may say nothing that matters later.
     telling = ["\n".join(said), *(_to_carry(one) if merges else one for one in request.earlier)]
     for place, (part, text) in enumerate(zip(meant, telling, strict=True)):

@@ -64,7 +64,7 @@ def read_material(
     """Return what code reads from *request* for any room; *rest* is called now and then."""
     finder = Finder(rest)
     earlier = read_earlier(request.earlier)
-    span = _with_gone(read_span(request.messages, finder, request.earlier), request, finder)
+    span = _with_gone(read_span(request.parsed, finder, request.earlier), request, finder)
     prior = earlier.lines
     shown = frozenset(map(one_line, finder.clean(request.shown)))
     # Rules hold when they are shown no longer.

@@ -8,6 +8,7 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.history.reminders import without_reminders
 from foldline.providers.digest.rules import rules_in
+from foldline.reduction.text_calls import with_text_calls
 from foldline.replay.quality.identifiers import call_arguments
 from foldline.replay.quality.trail import writes
 
@@ -46,7 +47,7 @@ def rules(folded: Sequence[Message], seen: str) -> Iterator[Told]:
 
 
 def _users(folded: Sequence[Message]) -> Iterator[tuple[int, str]]:
-    for index, message in enumerate(folded):
+    for index, message in enumerate(with_text_calls(folded, is_first=True)):
         if message.is_from_user and (text := without_reminders(message.text)).strip():
             yield index, text
 
