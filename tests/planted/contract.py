@@ -36,8 +36,8 @@ a summary before is handed in again
 - yield from _missing_parts(own, meant, request, merges=merges)
 + yield from ()
 a log has to be told
-- said = texts_of(one for one in request.messages if one.role != "tool")
-+ said = texts_of(request.messages)
+- said = texts_of(one for one in request.parsed if one.role != "tool")
++ said = texts_of(request.parsed)
 
 reduction/delta.py: reduction/test_delta.py
 the list of an agent ends the tasks of a model
@@ -73,8 +73,8 @@ the user may be said to have ordered anything
 
 reduction/said.py: reduction/test_wishes.py
 what a tool said is an order of the user
-- talk = (one for one in request.messages if one.role in {"user", "assistant"})
-+ talk = iter(request.messages)
+- talk = (one for one in request.parsed if one.role in {"user", "assistant"})
++ talk = iter(request.parsed)
 what a view shows cannot have been ordered
 - return [request.focus, *request.quoted, *told]
 + return [request.focus, *told]

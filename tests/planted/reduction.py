@@ -415,8 +415,8 @@ a message that is quoted already cannot be pinned
 
 reduction/said.py: reduction/test_unsaid.py
 a reminder lifts a ban
-- (without_reminders(one.text) for one in self._request.messages if one.is_from_user)
-+ (one.text for one in self._request.messages if one.role == "user")
+- (without_reminders(one.text) for one in self._request.parsed if one.is_from_user)
++ (one.text for one in self._request.parsed if one.role == "user")
 
 reduction/evidence.py: reduction/test_evidence.py
 a reminder says that a task is done
