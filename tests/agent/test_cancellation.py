@@ -222,6 +222,7 @@ def held() -> set[str]:
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scene", "mode", "step"),
     [
@@ -350,6 +351,7 @@ def _broken_behind(sight: Sight, thread: ConversationThread) -> set[str]:
 WAYS = (close, leave, stop_waiting, forget, lose_patience)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "step"),
     [

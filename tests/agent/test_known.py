@@ -227,6 +227,7 @@ def test_the_first_edit_of_type_is_noticed_too(kind: Callable[..., list[Item]], 
     assert known.find(items, None) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("start", [8, 31, 127, 128, 129])
 def test_a_list_that_grows_reads_as_if_it_were_new(

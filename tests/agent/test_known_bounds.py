@@ -101,6 +101,7 @@ def test_a_list_over_the_bound_is_not_kept() -> None:
     assert (len(known), known.weight) == (0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mark", ["", "\xe9", "\u201c", "\U0001f600"])
 @pytest.mark.parametrize("is_again", [False, True])

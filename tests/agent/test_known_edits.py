@@ -90,6 +90,7 @@ def test_edits_in_every_call_read_as_if_nothing_were_known(
         assert repr(outcome(items, known)) == repr(outcome(items, KnownLists(0)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("has_rules", [False, True])
 @pytest.mark.parametrize("format", [None, NativeFormat.ANTHROPIC, NativeFormat.OPENAI_CHAT])

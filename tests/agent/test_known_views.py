@@ -73,6 +73,7 @@ def odd(rng: random.Random, format: NativeFormat) -> list[Item]:
     return copy.deepcopy(rng.choice([[plain], [plain], *kinds]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", [*NativeFormat][:3])
 @pytest.mark.parametrize("seed", range(16))
 def test_a_view_that_goes_on_is_the_one_that_is_written_from_the_start(

@@ -112,6 +112,7 @@ async def _through_json(store: SQLiteStore, name: str, turn: int) -> Conversatio
     return await store.restore(await before.to_snapshot(), thread_id=f"{name}.{turn}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("like", ["openai", "anthropic"])
 @pytest.mark.parametrize(
     ("move", "restarts", "failing"),

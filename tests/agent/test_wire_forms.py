@@ -56,6 +56,7 @@ def _reduced(form: Converter, items: list[dict[str, Any]]) -> object:
     return view if state is None else (state.summarized_up_to_index, state.message_hash, view)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "share",
     [

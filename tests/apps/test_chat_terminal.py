@@ -50,6 +50,7 @@ def model(chat: Path) -> tuple[str, ...]:
     return ("chat", "--model", f"scripted:{chat}")
 
 
+@pytest.mark.slow
 def test_a_stopped_turn_is_resumed_or_left(tmp_path: Path, model: tuple[str, ...]) -> None:
     """A turn that Ctrl-C has stopped is resumed by an empty line, and left by anything else."""
     with on_terminal(tmp_path, *model, *SLOW) as terminal:

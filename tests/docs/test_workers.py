@@ -43,6 +43,7 @@ with TestClient(app) as client:
 MOST_LINES = 30
 
 
+@pytest.mark.slow
 # Five processes start at once, which takes minutes on a machine that does much else.
 @pytest.mark.timeout(400)
 def test_three_workers_answer(root: Path, tmp_path: Path, postgres_dsn: str) -> None:

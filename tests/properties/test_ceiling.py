@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from random import Random
 from types import MappingProxyType
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
@@ -172,6 +173,7 @@ def check(
     return None
 
 
+@pytest.mark.slow
 @given(settings(), st.sampled_from(sorted(SOURCES)), st.integers(0, 10**9))
 def test_no_request_is_larger_than_its_ceiling(setting: Setting, source: str, seed: int) -> None:
     """While a history grows, the vendor's count included, or the error is about the fixed parts."""

@@ -87,6 +87,7 @@ def said_by_user(message: Message) -> list[object]:
     return [part for part in message.parts if type(part).__name__ in {"TextPart", "BlobPart"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("damaged", [False, True])
 def test_every_view_is_a_valid_request(seed: int, *, damaged: bool) -> None:

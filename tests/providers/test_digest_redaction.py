@@ -158,6 +158,7 @@ def test_no_secret_reaches_a_digest() -> None:
     assert "hunter22x" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("separator", [" ", "\n"])
 @pytest.mark.parametrize("name", SECRETS)
 def test_no_cut_goes_through_a_secret(name: str, separator: str) -> None:

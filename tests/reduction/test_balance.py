@@ -407,6 +407,7 @@ for turn in range(40):
 """
 
 
+@pytest.mark.slow
 def test_decisions_do_not_depend_on_the_hash_seed() -> None:
     """Two interpreters decide alike at every call, and send the same views."""
     first, second = outputs_of(SCRIPT)

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart
 from foldline.reduction.contract import Review, reviewed
@@ -30,6 +32,7 @@ def meetings(folder: Path) -> Cases:
             yield said, query["answer"]
 
 
+@pytest.mark.slow
 def test_few_human_answers_are_refused(shared_data: Path) -> None:
     """Of 92 answers about meetings at most one in fifty, and few lose a sentence."""
     reviews = [judge(said, answer) for said, answer in meetings(shared_data)]
@@ -39,6 +42,7 @@ def test_few_human_answers_are_refused(shared_data: Path) -> None:
     assert sum(one.dropped for one in reviews) <= len(reviews) / 10
 
 
+@pytest.mark.slow
 def test_recorded_compactions_stand(shared_data: Path) -> None:
     """A model's two compactions of a coding session lose nothing."""
     lines = (

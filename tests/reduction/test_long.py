@@ -84,6 +84,7 @@ class Reader(Asked):
         return said + sum(map(COUNTER.count, (*request.earlier, request.prompt, request.focus)))
 
 
+@pytest.mark.slow
 @KINDS
 def test_fifty_windows_take_at_most_twice_as_many_calls(config: HistoryReductionConfig) -> None:
     """Each message is read once, and no request is larger than the window."""

@@ -151,6 +151,7 @@ def mutated(random: Random, text: str) -> str:
     return text.replace(at, new)
 
 
+@pytest.mark.slow
 def test_no_mutated_identifier_is_accepted() -> None:
     """After a thousand changes no text that may be used names what the conversation does not."""
     random = Random(13)
@@ -186,6 +187,7 @@ def test_no_mutated_identifier_is_accepted() -> None:
     assert kept > MUTATIONS / 2
 
 
+@pytest.mark.slow
 def test_time_for_a_long_source() -> None:
     """A text of 1,500 tokens is judged against a source four times as long in no more than that time."""
     text = (GOOD + "\n") * 10

@@ -423,6 +423,7 @@ def is_plain(sentence: Sequence[str]) -> bool:
     return len([*filter(is_long, sentence)]) > 3 and bans.isdisjoint(sentence)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("talk", TALKS)
 def test_an_order_in_words_of_the_conversation_stays(talk: str) -> None:
     """Four long words of any sentence make an order that somebody gave; words of nobody make none."""

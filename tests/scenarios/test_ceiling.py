@@ -52,6 +52,7 @@ def reducer_of(summarizer: object = None, **fields: Any) -> HistoryReducer:
     return HistoryReducer(config, summarizer=() if summarizer is None else [fits.Full()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("damaged", [False, True])
 def test_no_generated_request_is_larger_than_its_ceiling(seed: int, *, damaged: bool) -> None:
@@ -121,6 +122,7 @@ def test_no_recorded_request_is_above_the_ceiling(
     assert (found["first_above"], found["later_above"], found["impossible"]) == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_a_long_session_fits_a_small_window(
     recordings: dict[str, Session], vendor: Vocabulary
 ) -> None:
@@ -158,6 +160,7 @@ def test_media_are_left_out_if_nothing_else_helps(window: int, parts: tuple[obje
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", fits.UNITS)
 def test_sixty_large_results_of_one_question_fit(vendor: Vocabulary, unit: str) -> None:
     """One question and sixty results of 8.8 KB stay below the ceiling, and every view is valid."""
@@ -193,6 +196,7 @@ def test_the_first_request_is_there_word_for_word(
     assert there == folded > 0
 
 
+@pytest.mark.slow
 def test_rules_of_the_user_are_there_word_for_word(
     recordings: dict[str, Session], vendor: Vocabulary
 ) -> None:

@@ -247,6 +247,7 @@ def points(kind: str, path: Path, name: str, mode: Mode) -> int:
     return MOST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
 @pytest.mark.parametrize(
     ("kind", "mode"),

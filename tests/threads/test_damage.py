@@ -240,6 +240,7 @@ DAMAGES: dict[Damage, int] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_known", [False, True], ids=["unknown", "known"])
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__.strip("_"))
 def test_damage_is_never_served(damage: Damage, is_known: bool, tmp_path: Path) -> None:

@@ -268,6 +268,7 @@ def test_nothing_is_written_with_another_key(tmp_path: Path) -> None:
     asyncio.run(write())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -83,6 +83,7 @@ async def test_a_rewind_counts_messages_of_any_role(any_store: ThreadStore) -> N
             assert thread.count == left
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "summary"),
     [

@@ -28,6 +28,7 @@ def test_order_and_spaces_do_not_count(arguments: dict[str, object]) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other"), [("", "{}"), (" ", "{ }"), ('{"a":"\\u0041"}', '{"a":"A"}')]
 )

@@ -7,6 +7,7 @@ from threading import Barrier
 from typing import Any, Self
 from weakref import ref
 
+import pytest
 from pydantic_ai.models.test import TestModel as CannedModel
 
 from foldline.providers.vendors.vendor_model import PerLoop
@@ -50,6 +51,7 @@ async def test_a_loop_keeps_its_model() -> None:
     assert await models.here() is make[1]
 
 
+@pytest.mark.slow
 def test_a_closed_loop_is_forgotten() -> None:
     """Loops that ended without closing leave no client."""
     made: list[ref[Counted]] = []

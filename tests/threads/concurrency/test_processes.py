@@ -68,6 +68,7 @@ def stored(address: str) -> tuple[list[Message], HistoryReductionState | None]:
     return asyncio.run(read())
 
 
+@pytest.mark.slow
 def test_batches_of_eight_processes(address: str) -> None:
     """Batches of eight processes are all there, once, whole and in the order of each."""
     reports = run_together(address, *(("batches", f"p{number}", _BATCHES) for number in range(8)))
@@ -86,6 +87,7 @@ def test_batches_of_eight_processes(address: str) -> None:
     assert set(seen.values()) == {_BATCHES}
 
 
+@pytest.mark.slow
 def test_turns_of_four_processes(address: str) -> None:
     """Turns that four processes run on one thread are all there, each before its answer."""
     reports = run_together(address, *(("turns", f"p{number}", _TURNS) for number in range(4)))
@@ -98,6 +100,7 @@ def test_turns_of_four_processes(address: str) -> None:
     assert len({one.text for one in questions}) == len(answers) == 4 * _TURNS
 
 
+@pytest.mark.slow
 def test_appends_against_folds(address: str) -> None:
     """While one process folds many times, another loses none of its messages."""
     reports = run_together(address, ("append", "a", 6 * _FOLDS), ("folds", "f", _FOLDS))

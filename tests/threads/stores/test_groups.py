@@ -208,6 +208,7 @@ async def test_a_connection_lost_in_the_middle(place: Place, fault: Fault) -> No
     assert isinstance(done[-2], ThreadConflictError)
 
 
+@pytest.mark.slow
 async def test_what_may_still_be_made_is_said(place: Place) -> None:
     """Where a store that ends commits cannot say whether one was made, it says that it may be yet."""
     async with group(place) as them:

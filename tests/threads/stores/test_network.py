@@ -303,6 +303,7 @@ def sample(cases: Sequence[Case], fault: Fault, stride: int) -> Sequence[Case]:
     return cases[list(Fault).index(fault) % stride :: stride]
 
 
+@pytest.mark.slow
 @_SAMPLED
 @_EACH_KIND
 @_EACH_FAULT
@@ -311,6 +312,7 @@ def test_broken_call_is_reported(kind: str, fault: Fault, stride: int, server: S
     assert broken_calls(sample(calls(server, kind, fault), fault, stride), server) == {}
 
 
+@pytest.mark.slow
 @_EACH_KIND
 @pytest.mark.parametrize(
     "fault",
@@ -330,6 +332,7 @@ def test_network_that_is_gone(kind: str, fault: Fault, server: Server) -> None:
     assert broken_calls([*last.values()], server) == {}
 
 
+@pytest.mark.slow
 @_SAMPLED
 @_EACH_KIND
 @_EACH_FAULT_ON_THE_WAY

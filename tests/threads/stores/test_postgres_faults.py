@@ -58,6 +58,7 @@ def test_restart_between_calls_heals(postgres_server: PostgresServer, postgres_d
     assert asyncio.run(live()) == 12
 
 
+@pytest.mark.slow
 async def test_stopped_server(postgres_server: PostgresServer, postgres_dsn: str) -> None:
     """While the server is down calls fail in time, and when it is back the next one does not."""
     async with PostgresStore(postgres_dsn, timeout=2.0) as store:

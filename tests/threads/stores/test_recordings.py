@@ -71,6 +71,7 @@ def test_a_file_is_what_it_was(name: str, tmp_path: Path) -> None:
     asyncio.run(_check(name, path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _some(POSTGRES, "postgres-1-encrypted", "postgres-2"))
 def test_a_schema_is_what_it_was(name: str, postgres_dsn: str) -> None:
     """A recorded schema of PostgreSQL answers and continues as it did."""
