@@ -116,16 +116,16 @@ half a name is as good as the whole
 
 reduction/contract.py: reduction/test_contract_faults.py
 an answer is accepted
-- if begins_turn(text) or is_turn(left, prompt):
+- if begins_turn(text) or any(is_turn(one, prompt) for one in {text, left}):
 + if False:
 an instruction cannot ask for a person
-- if begins_turn(text) or is_turn(left, prompt):
-+ if begins_turn(text) or is_turn(left):
+- if begins_turn(text) or any(is_turn(one, prompt) for one in {text, left}):
++ if begins_turn(text) or any(map(is_turn, {text, left})):
 
 reduction/contract.py: reduction/test_contract_faults.py
 what is left out hides how a text begins
-- if begins_turn(text) or is_turn(left, prompt):
-+ if is_turn(left, prompt):
+- if begins_turn(text) or any(is_turn(one, prompt) for one in {text, left}):
++ if any(is_turn(one, prompt) for one in {text, left}):
 
 reduction/contract.py: reduction/test_unsaid.py
 what is to hold from now on needs nobody who said so
@@ -140,7 +140,7 @@ who is asked for the user's id is told about
 - found = {*words(_LABELS.sub(" ", sentence))}
 + found = {*words(sentence)}
 who tells what both did answers
-- return len(retold) >= _LEAST_RETOLD and others <= _MOST_OTHER * len(retold)
+- return len(retold) >= least and spoken <= _MOST_OTHER * len(retold)
 + return False
 a program is a summary
 - return (code is not None and len(words(code[1])) < _WORDS_BEFORE_CALL) or any(

@@ -6,7 +6,7 @@ newest messages as of the summaries before them; more than one stretch of the so
 again and again, nor those of its instruction; an end; a language of its source or of its instruction.
 What is said of few words may be said in other words: with a source of fewer than twenty different words of
 meaning nothing is compared. Of up to eighty it has to have a tenth of the text's words, and of 120 and more
-four tenths, and five of them.
+four tenths, and five of them; more than half if nothing in the text says that somebody said something.
 """
 
 import re
@@ -56,8 +56,8 @@ _HOLLOW = content(
     )
 )
 _LEAST_OVERLAP = 0.4
-# Sentences that tell of nobody have to show by their words that they are no answer, and are sentences by
-# so many little words.
+# A text that names nobody who said something is told from an answer by its words. In a language of
+# which a text has fewer little words, how one tells is not known, or it is no prose.
 _LEAST_OVERLAP_UNTOLD = 0.55
 _LEAST_LITTLE = 0.12
 _LEAST_OVERLAP_OF_SHORT = 0.1
@@ -109,9 +109,8 @@ def shape_defects(text: str, request: SummaryRequest, *, merges: bool = False) -
         talk = profile(words("\n".join(one.text for one in request.messages if one.role != "tool")))
         known = (profiles, [talk] if talk.count >= _LEAST_COMPARED else profiles)
         if not any(is_foreign(own_profile, *ones, least=1) for ones in known):
-            is_untold = TELLING.isdisjoint(found) and (
-                max(own_profile.languages.values()) >= _LEAST_LITTLE
-            )
+            is_prose = max(own_profile.languages.values()) >= _LEAST_LITTLE
+            is_untold = is_prose and TELLING.isdisjoint(found)
             share = _LEAST_OVERLAP_UNTOLD if is_untold else _LEAST_OVERLAP
             if _is_elsewhere(own, meant, size, share):
                 yield "The text is about something else than the conversation."

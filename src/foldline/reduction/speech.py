@@ -11,9 +11,10 @@ from foldline.reduction.statements import is_listed, statements
 __all__ = ["begins_turn", "calls_tool", "is_turn", "unannounced", "without_quotes"]
 
 
-# What is asked for, and nobody.
+# What is asked for, or an office, and nobody.
 _LABELS = re.compile(
-    r"\b(?:user|customer)(?:[ _-]?(?:ids?|names?|accounts?|data)\b|['’]s\b)", re.IGNORECASE
+    r"\b(?:user|customer)(?:[ _-]?(?:ids?|names?|accounts?|data|service|support)\b|['’]s\b)",
+    re.IGNORECASE,
 )
 # With a capital inside of a sentence, German speaks to somebody.
 _ADDRESSES = re.compile(
@@ -39,7 +40,7 @@ _GOES_ON = re.compile(
 ).search
 _LEAST_TOLD = 2
 _QUESTIONS = ("?", "？", "؟")
-_LABELLED = re.compile("[:\uff1a]|^[#*]", re.MULTILINE).search
+_LABELLED = re.compile("^(?:[#*]|[^.!?。\n]{0,80}[:\uff1a])", re.MULTILINE).search
 # What is open, or comes next, is an item under its label.
 _IS_AHEAD = re.compile(
     r"\W{0,9}(?:[\w'’]+ ){0,4}(?:open|next|pending|remaining|to-?do)\b[\w ]{0,30}:(?!.*\byou\b)",
@@ -182,9 +183,9 @@ def is_turn(text: str, instruction: str = "") -> bool:
     likely = _likely(said)
     others = frozenset(word for one in likely for word in one.others)
     persons = others.union(*(one.own for one in likely))
-    least = _LEAST_RETOLD - (not any(_addresses(one, others) for one in said))
-    narrates = _narrates(said, persons, least)
-    return _turns_to(said, others) or (not narrates and _speaks(said, persons))
+    return _turns_to(said, others) or (
+        not _narrates(said, persons, others) and _speaks(said, persons)
+    )
 
 
 def _likely(said: Sequence[str]) -> list[Language]:
@@ -195,25 +196,24 @@ def _likely(said: Sequence[str]) -> list[Language]:
 
 
 def _turns_to(said: Sequence[str], others: frozenset[str]) -> bool:
-    """Whether *said* speaks to somebody too often, in whatever way it begins."""
-    spoken = sum(
-        _addresses(one, others) and not _RETOLD(one) and SIDES.isdisjoint(words(one))
-        for one in said
-    )
+    """Whether *said* speaks often to *others*, and is an answer however it begins."""
+    spoken = sum(_addresses(one, others) and not (_RETOLD(one) or _names_side(one)) for one in said)
     return spoken >= _LEAST_SPOKEN and spoken > _MOST_ADDRESSED * len(said)
 
 
-def _narrates(said: Sequence[str], persons: frozenset[str], least: int) -> bool:
+def _narrates(said: Sequence[str], persons: frozenset[str], others: frozenset[str]) -> bool:
     """Whether *said* begins by telling of a conversation, or tells what both sides did."""
     # One sentence may be an answer that tells what somebody wanted; more begin with that.
     begins = len(said) > 1 and not _SAYING.isdisjoint(words(said[0]))
     # Nobody tells the user what "the user" asked.
     retold = [one for one in said if _RETOLD(one)]
-    names = any(SIDES.intersection(words(_LABELS.sub(" ", one))) for one in retold)
+    names = any(map(_names_side, retold))
     if begins or names or any(_tells(one, persons) for one in said[:_BEGINNING]):
         return True
-    others = sum(_addresses(one, persons) for one in said if one not in retold)
-    return len(retold) >= least and others <= _MOST_OTHER * len(retold)
+    spoken = sum(_addresses(one, persons) for one in said if one not in retold)
+    # Who speaks to nobody at all may be short.
+    least = _LEAST_RETOLD - (not any(_addresses(one, others) for one in said))
+    return len(retold) >= least and spoken <= _MOST_OTHER * len(retold)
 
 
 def _speaks(said: Sequence[str], persons: frozenset[str]) -> bool:
@@ -227,6 +227,10 @@ def _speaks(said: Sequence[str], persons: frozenset[str]) -> bool:
         or (is_wish and bool(_EXCLAIMED(said[-1])))
         or sum(addressed) > _MOST_ADDRESSED * len(said)
     )
+
+
+def _names_side(sentence: str) -> bool:
+    return not SIDES.isdisjoint(words(_LABELS.sub(" ", sentence)))
 
 
 def _tells(sentence: str, persons: frozenset[str]) -> bool:
