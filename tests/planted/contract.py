@@ -39,6 +39,24 @@ a log has to be told
 - said = texts_of(one for one in request.messages if one.role != "tool")
 + said = texts_of(request.messages)
 
+reduction/shape.py: reduction/test_contract_answers.py
+an answer that names nobody is told from a summary like a record
+- share = _LEAST_OVERLAP_UNTOLD if is_untold else _LEAST_OVERLAP
++ share = _LEAST_OVERLAP
+
+reduction/speech.py: reduction/test_contract_answers.py
+who has told may advise
+- return spoken >= _LEAST_SPOKEN and spoken > _MOST_ADDRESSED * len(said)
++ return False
+who speaks to nobody has to tell more
+- least = _LEAST_RETOLD - (not any(_addresses(one, others) for one in said))
++ least = _LEAST_RETOLD
+
+reduction/contract.py: reduction/test_contract_answers.py
+advice that is left out tells nothing of the rest
+- if begins_turn(text) or any(is_turn(one, prompt) for one in {text, left}):
++ if begins_turn(text) or is_turn(left, prompt):
+
 reduction/delta.py: reduction/test_delta.py
 the list of an agent ends the tasks of a model
 - listed = with_list(tasks_of(before), own_list(record))

@@ -38,6 +38,14 @@ BEES = tuple(
                 "right afterwards with formic acid, on a day below 29 degrees, and leave a tray below the mesh."
             ),
             (
+                "Formic acid is in the shed already, in the vaporizer of my grandfather. Two frames have wax moths, and "
+                "their combs look like spider webs. A wasp nest hangs below the gutter, ten steps from the entrance."
+            ),
+            (
+                "Melt down those two frames and put new foundation into them. Narrow the entrance to a finger's breadth "
+                "against the wasps. The vaporizer needs a new wick, otherwise its dose is uneven."
+            ),
+            (
                 "I borrowed an extractor from the club in Wexbury for July 18, and the jars come from my cousin. She "
                 "wants labels with a linden leaf. What else should I prepare for that day?"
             ),
@@ -58,16 +66,16 @@ def judge(text: str) -> Review:
     "text",
     [
         (
-            "A warm closed room matters most, since cold honey does not flow. Buckets, a double sieve, an uncapping fork "
-            "and plenty of damp cloths belong on the table. The floor stays clean under old cardboard."
+            "A warm kitchen matters most on July 18, since cold honey hardly leaves the extractor. Frames come from the "
+            "hive before noon. Two buckets, a sieve and newspaper below them help. Jars stay dry, labels are last."
         ),
         (
-            "**Before:** sieve, fork, buckets, water for sticky hands\n**During:** spin slowly at first, then faster, "
-            "and turn each comb twice\n**After:** skim the foam and stir the honey daily until it turns creamy"
+            "**Before:** frames from the hive in the morning, buckets, sieve, water\n**During:** extractor slowly, each "
+            "side of the frames in turn\n**After:** honey in jars after days, labels on the glass"
         ),
         (
-            "The day goes best with two people. One brushes the bees away from the frames early in the morning, the "
-            "other spins behind closed windows. Honey stands for a week before it goes into glasses."
+            "The day goes best with a cousin or sister. One brushes bees from the frames, the other spins behind "
+            "closed windows. Wasps smell it from afar, so speed helps, and honey rests before it goes into jars."
         ),
     ],
 )
@@ -88,8 +96,8 @@ def test_an_answer_that_names_nobody_is_refused(text: str) -> None:
             "**Mites:** formic acid below 29 degrees"
         ),
         (
-            "The user keeps bees, lost an elderly monarch and merged both colonies with newsprint. Harvest follows at "
-            "midsummer with borrowed equipment; preparations are an open question."
+            "The user keeps bees, lost an elderly queen and merged both colonies with newspaper. Harvest in July follows "
+            "with a borrowed extractor; preparations for that occasion are an open question."
         ),
     ],
 )
