@@ -169,6 +169,7 @@ def test_a_colon_inside_of_a_sentence_labels_no_question() -> None:
     told = "Both colonies are united with newspaper. The extractor of the club in Wexbury is borrowed for July 18"
 
     assert judge(f"{told}. Which jars does the cousin send: round or square?").defects == CONTINUES
+    assert judge(f"{told} at 9:30. Which jars does the cousin send?").defects == CONTINUES
     assert judge(f"{told}.\nOpen: which jars does the cousin send?").defects == ()
 
 

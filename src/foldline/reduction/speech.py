@@ -40,7 +40,7 @@ _GOES_ON = re.compile(
 ).search
 _LEAST_TOLD = 2
 _QUESTIONS = ("?", "？", "؟")
-_LABELLED = re.compile("^(?:[#*]|[^.!?。\n]{0,80}[:\uff1a])", re.MULTILINE).search
+_LABELLED = re.compile(r"^(?:[#*]|[^.!?。\n]{0,80}[:\uff1a])|:\*\*|\*\*:", re.MULTILINE).search
 # What is open, or comes next, is an item under its label.
 _IS_AHEAD = re.compile(
     r"\W{0,9}(?:[\w'’]+ ){0,4}(?:open|next|pending|remaining|to-?do)\b[\w ]{0,30}:(?!.*\byou\b)",
