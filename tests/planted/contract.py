@@ -41,7 +41,7 @@ a log has to be told
 
 reduction/shape.py: reduction/test_contract_answers.py
 an answer that names nobody is told from a summary like a record
-- share = _LEAST_OVERLAP_UNTOLD if is_untold else _LEAST_OVERLAP
+- share = _LEAST_OVERLAP if is_told else _LEAST_OVERLAP_UNTOLD
 + share = _LEAST_OVERLAP
 
 reduction/speech.py: reduction/test_contract_answers.py

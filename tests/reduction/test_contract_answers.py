@@ -99,10 +99,14 @@ def test_an_answer_that_names_nobody_is_refused(text: str) -> None:
             "The user keeps bees, lost an elderly queen and merged both colonies with newspaper. Harvest in July follows "
             "with a borrowed extractor; preparations for that occasion are an open question."
         ),
+        (
+            "I advised on the missing queen, and listed signs of one that is old. I explained how colonies are united with "
+            "newspaper and warned of formic acid on hot days. I have not responded to the request for July 18."
+        ),
     ],
 )
 def test_a_summary_may_name_nobody_or_choose_its_words(text: str) -> None:
-    """It has the words of the source, or says whose conversation it tells of: one of both is enough."""
+    """It has the words of the source, or says what a side said or did: one of both is enough."""
     review = judge(text)
 
     assert (review.defects, review.dropped) == ((), 0)

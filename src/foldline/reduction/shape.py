@@ -27,6 +27,7 @@ from foldline.reduction.language import (
 from foldline.reduction.record import Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.sources import texts_of
+from foldline.reduction.speech import retells
 from foldline.reduction.statements import is_labelled, is_listed, statements
 
 
@@ -110,8 +111,8 @@ def shape_defects(text: str, request: SummaryRequest, *, merges: bool = False) -
         known = (profiles, [talk] if talk.count >= _LEAST_COMPARED else profiles)
         if not any(is_foreign(own_profile, *ones, least=1) for ones in known):
             is_prose = max(own_profile.languages.values()) >= _LEAST_LITTLE
-            is_untold = is_prose and TELLING.isdisjoint(found)
-            share = _LEAST_OVERLAP_UNTOLD if is_untold else _LEAST_OVERLAP
+            is_told = not is_prose or retells(text)
+            share = _LEAST_OVERLAP if is_told else _LEAST_OVERLAP_UNTOLD
             if _is_elsewhere(own, meant, size, share):
                 yield "The text is about something else than the conversation."
             elif size >= _LEAST_JUDGED:

@@ -8,7 +8,7 @@ from foldline.reduction.language import LANGUAGES, SIDES, TELLING, Language, pro
 from foldline.reduction.statements import is_listed, statements
 
 
-__all__ = ["begins_turn", "calls_tool", "is_turn", "unannounced", "without_quotes"]
+__all__ = ["begins_turn", "calls_tool", "is_turn", "retells", "unannounced", "without_quotes"]
 
 
 # What is asked for, or an office, and nobody.
@@ -158,6 +158,11 @@ def begins_turn(text: str) -> bool:
         return True
     first = next(iter(statements(without_quotes(text))), "")
     return _AGREES(first) is not None
+
+
+def retells(text: str) -> bool:
+    """Whether *text* says of anybody that he said or did something."""
+    return _RETOLD(text) is not None or not TELLING.isdisjoint(words(text))
 
 
 def is_turn(text: str, instruction: str = "") -> bool:
