@@ -39,6 +39,24 @@ a log has to be told
 - said = texts_of(one for one in request.parsed if one.role != "tool")
 + said = texts_of(request.parsed)
 
+reduction/shape.py: reduction/test_contract_answers.py
+an answer that names nobody is told from a summary like a record
+- share = _LEAST_OVERLAP if is_told else _LEAST_OVERLAP_UNTOLD
++ share = _LEAST_OVERLAP
+
+reduction/speech.py: reduction/test_contract_answers.py
+who has told may advise
+- return spoken >= _LEAST_SPOKEN and spoken > _MOST_ADDRESSED * len(said)
++ return False
+who speaks to nobody has to tell more
+- least = _LEAST_RETOLD - (not any(_addresses(one, others) for one in said))
++ least = _LEAST_RETOLD
+
+reduction/contract.py: reduction/test_contract_answers.py
+advice that is left out tells nothing of the rest
+- if begins_turn(text) or any(is_turn(one, prompt) for one in {text, left}):
++ if begins_turn(text) or is_turn(left, prompt):
+
 reduction/delta.py: reduction/test_delta.py
 the list of an agent ends the tasks of a model
 - listed = with_list(tasks_of(before), own_list(record))
@@ -116,16 +134,16 @@ half a name is as good as the whole
 
 reduction/contract.py: reduction/test_contract_faults.py
 an answer is accepted
-- if begins_turn(text) or is_turn(left, prompt):
+- if begins_turn(text) or any(is_turn(one, prompt) for one in {text, left}):
 + if False:
 an instruction cannot ask for a person
-- if begins_turn(text) or is_turn(left, prompt):
-+ if begins_turn(text) or is_turn(left):
+- if begins_turn(text) or any(is_turn(one, prompt) for one in {text, left}):
++ if begins_turn(text) or any(map(is_turn, {text, left})):
 
 reduction/contract.py: reduction/test_contract_faults.py
 what is left out hides how a text begins
-- if begins_turn(text) or is_turn(left, prompt):
-+ if is_turn(left, prompt):
+- if begins_turn(text) or any(is_turn(one, prompt) for one in {text, left}):
++ if any(is_turn(one, prompt) for one in {text, left}):
 
 reduction/contract.py: reduction/test_unsaid.py
 what is to hold from now on needs nobody who said so
@@ -140,7 +158,7 @@ who is asked for the user's id is told about
 - found = {*words(_LABELS.sub(" ", sentence))}
 + found = {*words(sentence)}
 who tells what both did answers
-- return len(retold) >= _LEAST_RETOLD and others <= _MOST_OTHER * len(retold)
+- return len(retold) >= least and spoken <= _MOST_OTHER * len(retold)
 + return False
 a program is a summary
 - return (code is not None and len(words(code[1])) < _WORDS_BEFORE_CALL) or any(

@@ -157,5 +157,5 @@ def _kind_faults(text: str, left: str, prompt: str) -> Iterator[str]:
         yield "The text is a tool call, not a summary."
     if frames(text):
         yield "The text imitates the marks around a record or a turn."
-    if begins_turn(text) or is_turn(left, prompt):
+    if begins_turn(text) or any(is_turn(one, prompt) for one in {text, left}):
         yield "The text continues the conversation instead of summarizing it."

@@ -43,19 +43,23 @@ class Language(Struct, frozen=True, kw_only=True):
     names: frozenset[str]
     """What the language is called, so that an instruction can ask for it."""
 
-    persons: frozenset[str]
-    """How a speaker names himself, and whom he speaks to."""
+    own: frozenset[str]
+    """How a speaker names himself."""
+
+    others: frozenset[str]
+    """How he names whom he speaks to."""
 
     telling: frozenset[str]
     """How one tells of a conversation, its sides and what they said."""
 
 
-def _language(names: str, little: str, *, persons: str, telling: str) -> Language:
+def _language(names: str, little: str, *, own: str, others: str, telling: str) -> Language:
     return Language(
         names=_set(names),
         # In code, a single letter is a name.
         little=frozenset(one for one in little.split() if len(one) > 1 or not one.isascii()),
-        persons=_set(persons),
+        own=_set(own),
+        others=_set(others),
         telling=_set(telling),
     )
 
@@ -70,7 +74,8 @@ LANGUAGES = {
         "the a an and or but of to in on at by for from with is are was were be been has have had it "
         "this that these which who not as they he she their his her will would should could can into "
         "than then there also about after before because when where what while been more some",
-        persons="i i'm i'll i'd i've me my you your you're you'll you've you'd yours",
+        own="i i'm i'll i'd i've me my",
+        others="you your you're you'll you've you'd yours yourself",
         telling="user users assistant conversation summary summarized customer agent client person "
         "asked asks requested wants wanted said says told discussed discussion talked spoke meeting "
         "decided explained suggested mentioned proposed thought group team record participants",
@@ -80,7 +85,8 @@ LANGUAGES = {
         "der die das den dem des ein eine einen einem einer und oder aber von zu im in mit auf für ist "
         "sind war waren wurde wurden hat haben nicht auch sich er sie es als an bei nach aus dass wird "
         "werden noch nur über um so wie bis durch",
-        persons="ich mir mich mein meine du dir dich dein deine deinen deinem deiner euch euer eure",
+        own="ich mir mich mein meine",
+        others="du dir dich dein deine deinen deinem deiner euch euer eure",
         telling="nutzer benutzer assistent gespräch unterhaltung zusammenfassung kunde kundin fragte "
         "wollte bat gebeten sagte möchte wünschte besprochen erklärte schlug gesprochen nutzerin",
     ),
@@ -88,7 +94,8 @@ LANGUAGES = {
         "french français francais",
         "le la les un une des du de et ou mais à au aux en dans sur par pour avec est sont était étaient "
         "a ont été il elle ils elles ce cette ces qui que ne pas se son sa ses leur plus comme aussi",
-        persons="je j'ai me moi mon ma mes tu te toi vous votre vos",
+        own="je j'ai me moi mon ma mes",
+        others="tu te toi vous votre vos",
         telling="utilisateur utilisatrice assistant conversation résumé client cliente demandé demande "
         "voulait souhaite discuté expliqué proposé échange",
     ),
@@ -96,7 +103,8 @@ LANGUAGES = {
         "spanish español espanol castellano",
         "el la los las un una unos unas de del y o pero a al en con por para es son era eran fue fueron "
         "ha han ser se su sus lo que no como más este esta también sobre cuando",
-        persons="yo me mi mis tú tu tus te usted ustedes voy puedo debo necesito",
+        own="yo me mi mis voy puedo debo necesito",
+        others="tú tu tus te usted ustedes",
         telling="usuario usuaria asistente conversación resumen cliente clienta pidió pidieron preguntó quería "
         "quiere dijo explicó propuso habló",
     ),
@@ -104,7 +112,8 @@ LANGUAGES = {
         "italian italiano",
         "il lo la i gli le un uno una di del della dei delle e o ma a al alla in nel con per da dal è "
         "sono era erano stato stata ha hanno non che si suo sua come più anche questo questa",
-        persons="io mi mio mia miei tu ti tuo tua voi vostro vado posso devo",
+        own="io mi mio mia miei vado posso devo",
+        others="tu ti tuo tua voi vostro",
         telling="utente assistente conversazione riassunto cliente chiesto chiede voleva vuole detto "
         "spiegato proposto discusso",
     ),
@@ -112,7 +121,8 @@ LANGUAGES = {
         "portuguese português portugues",
         "o a os as um uma uns umas de do da dos das e ou mas ao à em no na nos nas com por para é são "
         "era foram foi tem têm ser se seu sua não que como mais também este esta",
-        persons="eu me meu minha tu te teu você vocês vou posso preciso",
+        own="eu me meu minha vou posso preciso",
+        others="tu te teu você vocês",
         telling="usuário usuária utilizador assistente conversa resumo cliente pediu pediram perguntou queria "
         "quer disse explicou propôs",
     ),
@@ -120,21 +130,24 @@ LANGUAGES = {
         "dutch nederlands",
         "de het een en of maar van naar in op aan bij met voor door is zijn was waren heeft hebben had "
         "wordt werd werden niet ook die dat dit deze er om als te uit over nog zich",
-        persons="ik mij mijn jij je jou jouw u uw",
+        own="ik mij mijn",
+        others="jij je jou jouw u uw",
         telling="gebruiker assistent gesprek samenvatting klant vroeg vraagt wilde wil zei legde besprak",
     ),
     "sv": _language(
         "swedish svenska",
         "en ett och eller men av till i på vid med för från är var har hade inte som att det den de han "
         "hon om så kan ska skulle också sig blev blir",
-        persons="jag mig mitt mina du dig din ditt dina",
+        own="jag mig mitt mina",
+        others="du dig din ditt dina",
         telling="användaren assistenten samtalet sammanfattning kunden frågade ville bad sade",
     ),
     "da": _language(
         "danish dansk norwegian norsk",
         "og i at er en et den det til på de som med for ikke der af av har var ble blev blir fra også vil kan skal "
         "men om etter efter ved eller så seg sig vi alle han hun",
-        persons="jeg meg mig mitt mine du deg dig din ditt dine jeres dere",
+        own="jeg meg mig mitt mine",
+        others="du deg dig din ditt dine jeres dere",
         telling="brugeren brukeren assistenten samtalen sammendrag opsummering kunden spurgte spurte bad sagde "
         "ønsker ønskede ønsket",
     ),
@@ -142,7 +155,8 @@ LANGUAGES = {
         "polish polski polsku",
         "i w na z do od po za przez dla o u ze nie się jest są był była było były został została to ten "
         "ta te tego tej jego jej ich że jak ale oraz lub już także",
-        persons="ja mnie mi mój moja ty cię twój twoja",
+        own="ja mnie mi mój moja",
+        others="ty cię twój twoja",
         telling="użytkownik użytkownika asystent rozmowa rozmowy podsumowanie klient poprosił poproszono zapytał "
         "chciał chce powiedział",
     ),
@@ -150,14 +164,16 @@ LANGUAGES = {
         "turkish türkçe turkce",
         "bir ve veya ama bu şu o ile için de da mi mı ne gibi daha çok en olan olarak olduğu kadar sonra "
         "önce var yok değil her ki ya",
-        persons="ben bana benim beni sen sana senin siz size sizin",
+        own="ben bana benim beni",
+        others="sen sana senin siz size sizin",
         telling="kullanıcı asistan konuşma özet müşteri sordu istedi istiyor dedi",
     ),
     "ru": _language(
         "russian русский русском",
         "и в на с к по из от за для о у не что это как он она они его её их но или был была было были "
         "быть есть же бы также если при так уже до",
-        persons="я мне меня мой моя ты тебе тебя вы вам вас ваш ваши",
+        own="я мне меня мой моя",
+        others="ты тебе тебя вы вам вас ваш ваши",
         telling="пользователь пользователя ассистент разговор разговора резюме сводка клиент попросил попросили "
         "спросил хотел хочет сказал обсудили",
     ),

@@ -6,7 +6,7 @@ newest messages as of the summaries before them; more than one stretch of the so
 again and again, nor those of its instruction; an end; a language of its source or of its instruction.
 What is said of few words may be said in other words: with a source of fewer than twenty different words of
 meaning nothing is compared. Of up to eighty it has to have a tenth of the text's words, and of 120 and more
-four tenths, and five of them.
+four tenths, and five of them; more than half if nothing in the text says that somebody said something.
 """
 
 import re
@@ -27,6 +27,7 @@ from foldline.reduction.language import (
 from foldline.reduction.record import Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.sources import texts_of
+from foldline.reduction.speech import retells
 from foldline.reduction.statements import is_labelled, is_listed, statements
 
 
@@ -56,6 +57,10 @@ _HOLLOW = content(
     )
 )
 _LEAST_OVERLAP = 0.4
+# A text that names nobody who said something is told from an answer by its words. In a language of
+# which a text has fewer little words, how one tells is not known, or it is no prose.
+_LEAST_OVERLAP_UNTOLD = 0.55
+_LEAST_LITTLE = 0.12
 _LEAST_OVERLAP_OF_SHORT = 0.1
 # A text that refuses, or fits any conversation, has fewer words of a long source than this, by chance.
 _LEAST_TOLD = 5
@@ -105,7 +110,10 @@ def shape_defects(text: str, request: SummaryRequest, *, merges: bool = False) -
         talk = profile(words("\n".join(one.text for one in request.parsed if one.role != "tool")))
         known = (profiles, [talk] if talk.count >= _LEAST_COMPARED else profiles)
         if not any(is_foreign(own_profile, *ones, least=1) for ones in known):
-            if _is_elsewhere(own, meant, size):
+            is_prose = max(own_profile.languages.values()) >= _LEAST_LITTLE
+            is_told = not is_prose or retells(text)
+            share = _LEAST_OVERLAP if is_told else _LEAST_OVERLAP_UNTOLD
+            if _is_elsewhere(own, meant, size, share):
                 yield "The text is about something else than the conversation."
             elif size >= _LEAST_JUDGED:
                 yield from _missing_parts(own, meant, request, merges=merges)
@@ -119,11 +127,11 @@ def shape_defects(text: str, request: SummaryRequest, *, merges: bool = False) -
         yield "The text ends before it is complete."
 
 
-def _is_elsewhere(own: set[str], meant: Sequence[set[str]], size: int) -> bool:
-    """Whether a text with the stems *own* shares next to nothing with the *meant* ones, *size* in all."""
+def _is_elsewhere(own: set[str], meant: Sequence[set[str]], size: int, share: float) -> bool:
+    """Whether a text with the stems *own* has less than a *share* of the *meant* ones, *size* in all."""
     shared = sum(any(stem in part for part in meant) for stem in own)
     growth = min(1.0, max(0, size - _LEAST_JUDGED) / _LONG)
-    least = _LEAST_OVERLAP_OF_SHORT + growth * (_LEAST_OVERLAP - _LEAST_OVERLAP_OF_SHORT)
+    least = _LEAST_OVERLAP_OF_SHORT + growth * (share - _LEAST_OVERLAP_OF_SHORT)
     # Where no spaces are written, the pairs across two words are others in every sentence.
     least *= 1 - _ACROSS_WORDS * sum(map(is_unspaced, own)) / max(1, len(own))
     return len(own) >= _LEAST_CONTENT and shared < max(1, growth * _LEAST_TOLD, least * len(own))

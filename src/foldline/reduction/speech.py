@@ -4,16 +4,17 @@ import re
 from collections.abc import Sequence
 
 from foldline.reduction.code_lines import is_code
-from foldline.reduction.language import LANGUAGES, SIDES, TELLING, profile, words
+from foldline.reduction.language import LANGUAGES, SIDES, TELLING, Language, profile, words
 from foldline.reduction.statements import is_listed, statements
 
 
-__all__ = ["begins_turn", "calls_tool", "is_turn", "unannounced", "without_quotes"]
+__all__ = ["begins_turn", "calls_tool", "is_turn", "retells", "unannounced", "without_quotes"]
 
 
-# What is asked for, and nobody.
+# What is asked for, or an office, and nobody.
 _LABELS = re.compile(
-    r"\b(?:user|customer)(?:[ _-]?(?:ids?|names?|accounts?|data)\b|['’]s\b)", re.IGNORECASE
+    r"\b(?:user|customer)(?:[ _-]?(?:ids?|names?|accounts?|data|service|support)\b|['’]s\b)",
+    re.IGNORECASE,
 )
 # With a capital inside of a sentence, German speaks to somebody.
 _ADDRESSES = re.compile(
@@ -39,7 +40,7 @@ _GOES_ON = re.compile(
 ).search
 _LEAST_TOLD = 2
 _QUESTIONS = ("?", "？", "؟")
-_LABELLED = re.compile("[:\uff1a]|^[#*]", re.MULTILINE).search
+_LABELLED = re.compile(r"^(?:[#*]|[^.!?。\n]{0,80}[:\uff1a])|:\*\*|\*\*:", re.MULTILINE).search
 # What is open, or comes next, is an item under its label.
 _IS_AHEAD = re.compile(
     r"\W{0,9}(?:[\w'’]+ ){0,4}(?:open|next|pending|remaining|to-?do)\b[\w ]{0,30}:(?!.*\byou\b)",
@@ -66,7 +67,7 @@ _ANNOUNCES = re.compile(
 ).match
 # Who says what he or his reader did, in a past that is over, tells of it.
 _RETOLD = re.compile(
-    r"\b(?:i|you|we|he|she|they) (?:(?:then|also|first|only|just|never|later|finally|soon|next|at first|have|had|did not|didn['’]t) ){0,2}"
+    r"\b(?:i|you|we|he|she|they) (?:(?:then|also|first|only|just|never|later|finally|soon|next|at first|has|have|had|not|yet|did not|didn['’]t) ){0,3}"
     r"(?:[a-z]{2,}ed|asked|told|gave|said|wrote|ran|made|found|got|went|put|took|began|came|did|had|saw|sent|set|kept"
     r"|left|read|let|chose|built|broke|was|were|knew|thought|cut|hit|lost|met|paid|brought|spoke|understood|withdrew)\b"
     r"|\byou (?:are [a-z]+ing|(?:have|had) (?:just|already) [a-z]+)\b"
@@ -97,6 +98,7 @@ _GREETS = re.compile(
 _BEGINNING = 2
 _LEAST_SHARE = 0.05
 _MOST_ADDRESSED = 0.25
+_LEAST_SPOKEN = 2
 _NOT_SAID = re.compile(
     r"(?i:\bi\.\s?e\.)|(?<!\S)(?=[!#-_a-~]{0,60}[\d_/])[!#-_a-~]*[\w/]"
     r"|(?i:\b(?:my|mein|mi|ma|il mio|meu|mijn|mitt|mój|мой) (?:next|nächster|próximo|prochaine|prossimo|volgende"
@@ -141,7 +143,8 @@ def calls_tool(text: str) -> bool:
 
 def without_quotes(text: str) -> str:
     """Return *text* without what is quoted, and without code."""
-    return _NOT_SAID.sub(" ", text)
+    # What a sentence began with still begins it.
+    return _NOT_SAID.sub("'", text)
 
 
 def unannounced(text: str) -> str:
@@ -155,6 +158,11 @@ def begins_turn(text: str) -> bool:
         return True
     first = next(iter(statements(without_quotes(text))), "")
     return _AGREES(first) is not None
+
+
+def retells(text: str) -> bool:
+    """Whether *text* says of anybody that he said or did something."""
+    return _RETOLD(text) is not None or not TELLING.isdisjoint(words(text))
 
 
 def is_turn(text: str, instruction: str = "") -> bool:
@@ -177,29 +185,40 @@ def is_turn(text: str, instruction: str = "") -> bool:
         return True
     if _ASKS_FOR_PERSON(instruction) or any(map(_NAMES_HIMSELF, said)):
         return False
-    persons = _persons(said)
-    return not _narrates(said, persons) and _speaks(said, persons)
+    likely = _likely(said)
+    others = frozenset(word for one in likely for word in one.others)
+    persons = others.union(*(one.own for one in likely))
+    return _turns_to(said, others) or (
+        not _narrates(said, persons, others) and _speaks(said, persons)
+    )
 
 
-def _persons(said: Sequence[str]) -> frozenset[str]:
-    """Return how one speaks of himself and to others in the languages that *said* may be in."""
+def _likely(said: Sequence[str]) -> list[Language]:
+    """Return the languages that *said* may be in."""
     shares = profile(words(" ".join(said))).languages
     least = max(_LEAST_SHARE, max(shares.values()) / 2)
-    likely = [LANGUAGES[code] for code in shares if shares[code] >= least]
-    return frozenset(word for one in likely for word in one.persons)
+    return [LANGUAGES[code] for code in shares if shares[code] >= least]
 
 
-def _narrates(said: Sequence[str], persons: frozenset[str]) -> bool:
+def _turns_to(said: Sequence[str], others: frozenset[str]) -> bool:
+    """Whether *said* speaks often to *others*, and is an answer however it begins."""
+    spoken = sum(_addresses(one, others) and not (_RETOLD(one) or _names_side(one)) for one in said)
+    return spoken >= _LEAST_SPOKEN and spoken > _MOST_ADDRESSED * len(said)
+
+
+def _narrates(said: Sequence[str], persons: frozenset[str], others: frozenset[str]) -> bool:
     """Whether *said* begins by telling of a conversation, or tells what both sides did."""
     # One sentence may be an answer that tells what somebody wanted; more begin with that.
     begins = len(said) > 1 and not _SAYING.isdisjoint(words(said[0]))
     # Nobody tells the user what "the user" asked.
     retold = [one for one in said if _RETOLD(one)]
-    names = any(SIDES.intersection(words(_LABELS.sub(" ", one))) for one in retold)
+    names = any(map(_names_side, retold))
     if begins or names or any(_tells(one, persons) for one in said[:_BEGINNING]):
         return True
-    others = sum(_addresses(one, persons) for one in said if one not in retold)
-    return len(retold) >= _LEAST_RETOLD and others <= _MOST_OTHER * len(retold)
+    spoken = sum(_addresses(one, persons) for one in said if one not in retold)
+    # Who speaks to nobody at all may be short.
+    least = _LEAST_RETOLD - (not any(_addresses(one, others) for one in said))
+    return len(retold) >= least and spoken <= _MOST_OTHER * len(retold)
 
 
 def _speaks(said: Sequence[str], persons: frozenset[str]) -> bool:
@@ -213,6 +232,10 @@ def _speaks(said: Sequence[str], persons: frozenset[str]) -> bool:
         or (is_wish and bool(_EXCLAIMED(said[-1])))
         or sum(addressed) > _MOST_ADDRESSED * len(said)
     )
+
+
+def _names_side(sentence: str) -> bool:
+    return not SIDES.isdisjoint(words(_LABELS.sub(" ", sentence)))
 
 
 def _tells(sentence: str, persons: frozenset[str]) -> bool:
