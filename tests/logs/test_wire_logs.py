@@ -1,6 +1,7 @@
 """Recorded conversations in the wire formats themselves."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -69,19 +70,22 @@ def test_growing_bodies_are_one_session(key: str) -> None:
     assert session.calls == tuple(range(1, 120, 2))
 
 
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_a_proxys_records_hold_the_answer(wrapped: bool) -> None:
+@pytest.mark.parametrize(
+    "record",
+    [
+        lambda asked, answer: {"request": {"body": asked}, "response": {"body": answer}},
+        lambda asked, answer: {"request": asked, "response": answer},
+        lambda asked, answer: {"call_type": "completion", **asked, "response": answer},
+    ],
+    ids=["bodies", "wrapped", "LiteLLM"],
+)
+def test_a_proxys_records_hold_the_answer(record: Callable[..., Any]) -> None:
     """The last answer ends the session; the earlier ones come with the next request."""
     first = {"model": "t", "messages": [HI]}
     second = {"model": "t", "messages": [HI, YES, BYE]}
     answers = [{"choices": [{"message": YES}]}, {"choices": [{"message": LATER}]}]
     pairs = zip([first, second], answers, strict=True)
-    lines = [
-        {"request": {"body": one}, "response": {"body": other}}
-        if wrapped
-        else {"request": one, "response": other}
-        for one, other in pairs
-    ]
+    lines = [record(asked, answer) for asked, answer in pairs]
 
     (session,) = read(*lines)
 

@@ -33,7 +33,7 @@ from foldline.history.messages import Message, NativeFormat
 from foldline.logs.document import Document, Record
 from foldline.logs.growth import Recording, joined
 from foldline.logs.importer import Importer, Session, each_read, lists_in, read_each
-from foldline.logs.vendors import OTEL_MESSAGES, OTEL_SYSTEM, exchange, wire_format
+from foldline.logs.vendors import OTEL_MESSAGES, OTEL_SYSTEM, exchange, has_parts, wire_format
 
 
 __all__ = ["FOLDLINE", "WIRE_FORMATS", "read_request"]
@@ -136,7 +136,7 @@ def _is_own(document: Document) -> bool:
     fields = maybe_object(document.first)
     if type(fields.get("format")) is int:
         return isinstance(fields.get("messages"), list)
-    return {"role", "parts"} <= fields.keys()
+    return "role" in fields and has_parts(fields)
 
 
 def _own_message(fields: Object) -> Message:
