@@ -67,7 +67,9 @@ def conclude(
             text = _hindsight(them, never.cost, better, aside)
         return Conclusion(text=_begun(text))
     what = next(row.description for row in table if row.name == name)
-    which = f"{len(bills)} compared for {them}: {name} ({what})"
+    which = f"{name} ({what})"
+    if len(bills) > 1:
+        which = f"Cheapest of the {len(bills)} compared for {them}: {which}"
     large = too_large(never)
     if large:
         bill = shown_dollars(never.cost or 0)
@@ -106,7 +108,7 @@ def _hindsight(them: str, cost: float, better: float, aside: str) -> str:
 
 def _cheapest(which: str, cost: float, never: Totals, recorded: float | None) -> str:
     """Return *which* costs the least, and that the recording was cheaper if it was."""
-    text = f"Cheapest of the {which}, {shown_dollars(cost)}"
+    text = f"{which}, {shown_dollars(cost)}"
     if recorded is not None and recorded < cost:
         text = f"What was recorded was cheaper than all: {shown_dollars(recorded)}. {text}"
         recorded = None
