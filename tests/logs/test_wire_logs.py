@@ -117,6 +117,42 @@ def test_spans_that_grow_are_one_session() -> None:
     assert (len(session.messages), session.calls) == (3, (1, 3))
 
 
+def _exported(*spans: dict[str, Any]) -> dict[str, Any]:
+    pairs = [
+        [{"key": key, "value": {"stringValue": value}} for key, value in one.items()]
+        for one in spans
+    ]
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [{"attributes": one} for one in pairs]}]}]}
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        lambda spans: [{"name": "chat", "attributes": one} for one in spans],
+        lambda spans: [[{"name": "chat", "attributes": one} for one in spans]],
+        lambda spans: [_exported(*spans)],
+        lambda spans: [_exported(one) for one in spans],
+    ],
+    ids=["lines of an SDK", "a list", "OTLP", "lines of OTLP"],
+)
+def test_exported_spans_are_read(records: Callable[..., list[Any]]) -> None:
+    """An SDK and a collector put the attributes into spans, beside spans without messages."""
+    said = {"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}
+    asked, answered, named = (
+        f"gen_ai.{name}" for name in ("input.messages", "output.messages", "conversation.id")
+    )
+    spans = [
+        {"gen_ai.operation.name": "execute_tool"},
+        {named: "c", asked: json.dumps([OTEL]), answered: json.dumps([said])},
+        {named: "c", asked: json.dumps([OTEL, said, OTEL])},
+    ]
+
+    (session,) = read(*records(spans))
+
+    assert (session.id, session.format, session.calls) == ("c", "otel", (1, 3))
+    assert [message.text for message in session.messages] == ["Hi.", "Yes.", "Hi."]
+
+
 def test_items_are_sorted_by_conversation() -> None:
     """Two conversations whose lines are mixed are two sessions."""
     sessions = read(*({**item, "thread_id": name} for item in (HI, USE) for name in "ab"))

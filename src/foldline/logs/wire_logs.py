@@ -103,7 +103,7 @@ def _recording(native: NativeFormat, place: str, value: Any) -> Recording:
     except FormatError:
         # Failed calls are logged, too; what they were asked is worth reading all the same.
         notes = (f"{place}: the response holds no answer that could be read; left out",)
-    id = first_text(maybe_object(value), "id")
+    id = first_text(maybe_object(value), "id", "gen_ai.conversation.id")
     said = (*messages, *answer)
     session = Session(id=id, format=native.value, messages=said, notes=notes)
     return Recording(session=session, sent=len(messages))
@@ -172,7 +172,10 @@ WIRE_FORMATS = tuple(
         (NativeFormat.OPENAI_CHAT, "OpenAI Chat Completions request bodies or messages"),
         (NativeFormat.OPENAI_RESPONSES, "OpenAI Responses request bodies or input items"),
         (NativeFormat.ANTHROPIC, "Anthropic Messages request bodies or messages"),
-        (NativeFormat.OTEL, "OpenTelemetry GenAI messages, or span attributes that hold them"),
+        (
+            NativeFormat.OTEL,
+            "OpenTelemetry GenAI messages, or spans that hold them (OTLP, or one a line)",
+        ),
     )
 )
 """The importers of the vendors' wire formats, and of OpenTelemetry's."""

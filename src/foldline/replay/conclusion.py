@@ -67,9 +67,8 @@ def conclude(
             text = _hindsight(them, never.cost, better, aside)
         return Conclusion(text=_begun(text))
     what = next(row.description for row in table if row.name == name)
-    which = f"{name} ({what})"
-    if len(bills) > 1:
-        which = f"Cheapest of the {len(bills)} compared for {them}: {which}"
+    of = f"Cheapest of the {len(bills)} compared for {them}: " if len(bills) > 1 else ""
+    which = f"{of}{name} ({what})"
     large = too_large(never)
     if large:
         bill = shown_dollars(never.cost or 0)
