@@ -24,8 +24,9 @@ COMMON = """\
 ## Of all commands
 
 Colors and progress bars appear only on a terminal (`NO_COLOR` is respected). With `--json` a
-command prints one JSON document and nothing else. `-` as FILE reads the standard input. Files are
-written whole or not at all, and only when nothing failed.
+command prints one JSON document and nothing else; if it fails, nothing beside the line on the standard
+error. `-` as FILE reads the standard input. Files are written whole or not at all, and only when
+nothing failed.
 
 | exit code | meaning |
 |---|---|

@@ -18,8 +18,9 @@ FRONT = """\
 # When an error is raised
 
 Every error that foldline raises on purpose is a `FoldlineError` with a `code`, which stays the same
-in all versions: it is in logs, in `--json` output and on this page. The message says what to
-do, in one line, and holds names, ids and sizes, never text of a conversation or a key.
+in all versions: it is the `error.type` of a span, it is in what `foldline chat --json` prints, and it is
+on this page. The message says what to do, in one line, and holds names, ids and sizes, never text of a
+conversation or a key.
 
 ```python
 from foldline import FoldlineError, HistoryReductionConfig

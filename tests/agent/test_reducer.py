@@ -199,6 +199,10 @@ def test_dictionaries_need_no_state_with_a_cache() -> None:
             "messages\\[1\\] must be a dictionary or an object of an SDK, got str",
         ),
         (["text"], "messages\\[0\\] must be a dictionary or an object of an SDK, got str"),
+        (
+            [{"role": "user", "parts": [{"text": "Hi."}]}],
+            "messages with `parts` are in none of anth",
+        ),
     ],
 )
 def test_mixed_kinds_are_refused(messages: list[object], said: str) -> None:

@@ -63,6 +63,16 @@ def test_what_outgrows_the_window_says_so(run: Run, short: Path) -> None:
     assert "Only bills are compared: `foldline quality FILE --config CONFIG`" in out
 
 
+def test_what_is_cheaper_than_the_recommended_one_is_named(run: Run, chat: Path) -> None:
+    """The table may begin with another one: the reason is told, and what is dearer is called dearer."""
+    request = json.loads(chat.read_bytes())
+    chat.write_text(json.dumps({**request, "messages": request["messages"][:81]}))
+    out = " ".join(run("advise", chat, *PRICES, "--window", "3000").out.split())
+
+    assert " % more than never folding would cost if it could be sent (4 of 40 calls" in out
+    assert "By at most 3 % balance, clearing is cheaper: that counts as equal" in out
+
+
 def test_the_prices_of_a_model_are_dated(run: Run, short: Path) -> None:
     """The model's prices are used, and the day of the list is shown."""
     out = run("advise", short, "--model", "anthropic:claude-sonnet-4-6").out

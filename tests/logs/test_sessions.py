@@ -139,6 +139,8 @@ def test_every_format_is_documented(root: Path) -> None:
         {"type": {}, "content": "x"},
         {"lc": 2, "id": ["HumanMessage"], "kwargs": {}},
         {"id": "s", "timestamp": "", "instructions": None},
+        [{"role": "user", "parts": [{"text": "Gemini's"}]}],
+        [{"role": "user", "parts": [{"type": "text", "text": "the Vercel AI SDK's"}]}],
     ],
 )
 def test_what_is_no_conversation_is_unknown(value: Any) -> None:

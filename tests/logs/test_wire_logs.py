@@ -1,6 +1,7 @@
 """Recorded conversations in the wire formats themselves."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -69,19 +70,22 @@ def test_growing_bodies_are_one_session(key: str) -> None:
     assert session.calls == tuple(range(1, 120, 2))
 
 
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_a_proxys_records_hold_the_answer(wrapped: bool) -> None:
+@pytest.mark.parametrize(
+    "record",
+    [
+        lambda asked, answer: {"request": {"body": asked}, "response": {"body": answer}},
+        lambda asked, answer: {"request": asked, "response": answer},
+        lambda asked, answer: {"call_type": "completion", **asked, "response": answer},
+    ],
+    ids=["bodies", "wrapped", "LiteLLM"],
+)
+def test_a_proxys_records_hold_the_answer(record: Callable[..., Any]) -> None:
     """The last answer ends the session; the earlier ones come with the next request."""
     first = {"model": "t", "messages": [HI]}
     second = {"model": "t", "messages": [HI, YES, BYE]}
     answers = [{"choices": [{"message": YES}]}, {"choices": [{"message": LATER}]}]
     pairs = zip([first, second], answers, strict=True)
-    lines = [
-        {"request": {"body": one}, "response": {"body": other}}
-        if wrapped
-        else {"request": one, "response": other}
-        for one, other in pairs
-    ]
+    lines = [record(asked, answer) for asked, answer in pairs]
 
     (session,) = read(*lines)
 
@@ -111,6 +115,42 @@ def test_spans_that_grow_are_one_session() -> None:
     (session,) = read({asked: [OTEL], answered: [said]}, {asked: [OTEL, said, OTEL]})
 
     assert (len(session.messages), session.calls) == (3, (1, 3))
+
+
+def _exported(*spans: dict[str, Any]) -> dict[str, Any]:
+    pairs = [
+        [{"key": key, "value": {"stringValue": value}} for key, value in one.items()]
+        for one in spans
+    ]
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [{"attributes": one} for one in pairs]}]}]}
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        lambda spans: [{"name": "chat", "attributes": one} for one in spans],
+        lambda spans: [[{"name": "chat", "attributes": one} for one in spans]],
+        lambda spans: [_exported(*spans)],
+        lambda spans: [_exported(one) for one in spans],
+    ],
+    ids=["lines of an SDK", "a list", "OTLP", "lines of OTLP"],
+)
+def test_exported_spans_are_read(records: Callable[..., list[Any]]) -> None:
+    """An SDK and a collector put the attributes into spans, beside spans without messages."""
+    said = {"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}
+    asked, answered, named = (
+        f"gen_ai.{name}" for name in ("input.messages", "output.messages", "conversation.id")
+    )
+    spans = [
+        {"gen_ai.operation.name": "execute_tool"},
+        {named: "c", asked: json.dumps([OTEL]), answered: json.dumps([said])},
+        {named: "c", asked: json.dumps([OTEL, said, OTEL])},
+    ]
+
+    (session,) = read(*records(spans))
+
+    assert (session.id, session.format, session.calls) == ("c", "otel", (1, 3))
+    assert [message.text for message in session.messages] == ["Hi.", "Yes.", "Hi."]
 
 
 def test_items_are_sorted_by_conversation() -> None:

@@ -83,6 +83,16 @@ ONLY: list[tuple[str, Any, str]] = [
     ("foldline", {"format": 9, "messages": []}, "document: history format 9 is newer than "),
     ("openai-chat", {"messages": 7}, "document: messages is not a list"),
     ("chat-jsonl", {"role": "user", "content": 5}, "line 1: content"),
+    (
+        "chat-jsonl",
+        [HI, {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c"}]}],
+        "document: message 1: tool-result is the Vercel AI SDK's: write",
+    ),
+    (
+        "chat-jsonl",
+        [HI, {"role": "assistant", "content": "", "toolInvocations": [{"toolCallId": "c"}]}],
+        "document: message 1: toolInvocations is the Vercel AI SDK's: write",
+    ),
 ]
 """A format, a whole document, and the beginning of the error."""
 

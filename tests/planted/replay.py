@@ -108,11 +108,11 @@ what no vendor takes is recommended
 - sendable = [name for name in candidates if name not in refused] or list(candidates)
 + sendable = list(candidates)
 the dearest is recommended
-- least = min(sums[name] for name in sendable)
-+ least = max(sums[name] for name in sendable)
+- cheapest = min(sendable, key=sums.__getitem__)
++ cheapest = max(sendable, key=sums.__getitem__)
 the default yields to a saving of a hair
-- recommended = next(name for name in sendable if sums[name] <= least * _NEGLIGIBLE)
-+ recommended = next(name for name in sendable if sums[name] <= least)
+- most = sums[cheapest] * _NEGLIGIBLE
++ most = sums[cheapest]
 one session counts for all
 - sums = {name: sum(one.bills[name] for one in sessions) for name in candidates}
 + sums = {name: sessions[0].bills[name] for name in candidates}

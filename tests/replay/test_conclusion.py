@@ -89,7 +89,7 @@ def test_what_cannot_be_sent_is_compared_with_nothing(tool_tape: Callable[..., T
         (0.5, "$0.5000 instead of $1.00 as recorded (50 % less)."),
         (
             1.5,
-            "What was recorded was cheaper than all: $1.00. Cheapest of the 1 compared for this ",
+            "What was recorded was cheaper than all: $1.00. small (one rolling summary",
         ),
     ],
 )

@@ -142,6 +142,8 @@ def _converted(
     if converter is None:
         names = ", ".join(one.format.value for one in CONVERTERS.values())
         text = f"format must be one of {names}, got {getattr(wire, 'value', wire)!r}"
+        if format is None:
+            text = f"messages with `parts` are in none of {names}: convert them, or pass Message objects"
         raise FormatError(text)
     read, places = converter.read(items)
     return Conversion(

@@ -30,6 +30,7 @@ from foldline.history.formats.wire import (
     as_text,
     check_role,
     first_text,
+    maybe_list,
     maybe_object,
     maybe_text,
     maybe_time,
@@ -55,6 +56,7 @@ _SPEAKERS = {
     **dict.fromkeys(("observation", "function_response", "tool"), "tool"),
     "system": "system",
 }
+_FOREIGN = frozenset({"tool-call", "tool-result", "toolInvocations"})
 _ELSEWHERE = frozenset({"type", "parts"})
 _TIMES = ("timestamp", "created_at", "time")
 
@@ -109,6 +111,7 @@ def _each(items: Iterable[Record], vendor: NativeFormat | None = None) -> Iterat
 
 def _message(vendor: NativeFormat | None, item: Object) -> Message:
     fields = _chat(item)
+    _check_calls(fields)
     if vendor is NativeFormat.OPENAI_RESPONSES:
         return message_from_openai_responses(fields)
     sent = {key: value for key, value in fields.items() if key in CHAT_FIELDS}
@@ -121,6 +124,15 @@ def _message(vendor: NativeFormat | None, item: Object) -> Message:
         created_at=next(filter(None, times), None),
         metadata=rest or None,
     )
+
+
+def _check_calls(fields: Object) -> None:
+    """Raise FormatError for calls and results that would be lost as text."""
+    blocks = map(maybe_object, maybe_list(fields.get("content")))
+    signs = (*fields, *(maybe_text(block.get("type")) for block in blocks))
+    if (sign := next((one for one in signs if one in _FOREIGN), None)) is not None:
+        message = f"{sign} is the Vercel AI SDK's: write calls and results as a vendor does"
+        raise FormatError(message)
 
 
 def _chat(fields: Object) -> Object:

@@ -6,7 +6,7 @@ that matches is it: logs of programs come first, then wire formats, then plain c
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import NoReturn
 
@@ -26,6 +26,7 @@ from foldline.logs.langchain import LANGCHAIN
 from foldline.logs.langsmith import LANGSMITH
 from foldline.logs.openhands import OPENHANDS
 from foldline.logs.pi import PI
+from foldline.logs.spans import span_records
 from foldline.logs.swe_agent import SWE_AGENT
 from foldline.logs.vendors import check_vendor
 from foldline.logs.wire_logs import FOLDLINE, WIRE_FORMATS
@@ -93,15 +94,18 @@ def _named(format: str) -> Importer:
 
 
 def _detected(document: Document, known: Sequence[Importer]) -> tuple[Document, Importer | None]:
-    """Return the first of *known* that fits, with *document*, or with its one list as records."""
-    found = next((one for one in known if one.matches(document)), None)
-    if found is not None or len(document.records) != 1:
-        return document, found
-    items = enumerate(maybe_list(document.first))
-    records = tuple(Record(f"item {number}", item) for number, item in items)
-    listed = replace(document, records=records)
-    found = next((one for one in known if one.matches(listed)), None)
-    return (document if found is None else listed), found
+    """Return the first of *known* that fits, and *document*, its one list or its spans as records."""
+    fitting = ((form, one) for form in _forms(document) for one in known if one.matches(form))
+    return next(fitting, (document, None))
+
+
+def _forms(document: Document) -> Iterator[Document]:
+    yield document
+    if len(document.records) == 1 and (items := maybe_list(document.first)):
+        records = tuple(Record(f"item {number}", item) for number, item in enumerate(items))
+        document = replace(document, records=records)
+        yield document
+    yield replace(document, records=span_records(document))
 
 
 def _unknown(document: Document) -> NoReturn:

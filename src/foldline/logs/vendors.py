@@ -20,6 +20,7 @@ __all__ = [
     "OTEL_SYSTEM",
     "check_vendor",
     "exchange",
+    "has_parts",
     "vendor_format",
     "wire_format",
 ]
@@ -53,8 +54,19 @@ def vendor_format(items: Iterable[Any]) -> NativeFormat | None:
     return next(filter(None, signs), None)
 
 
+def has_parts(item: Object) -> bool:
+    """Whether *item* has parts as OpenTelemetry and foldline write them; Gemini's are others."""
+    parts = item.get("parts")
+    return isinstance(parts, list) and all(map(_is_part, parts))
+
+
+def _is_part(value: Any) -> bool:
+    part = maybe_object(value)
+    return isinstance(part.get("type"), str) and (part["type"] != "text" or "content" in part)
+
+
 def _sign(item: Object) -> NativeFormat | None:
-    if isinstance(item.get("parts"), list):
+    if has_parts(item):
         return NativeFormat.OTEL
     kind = maybe_text(item.get("type"))
     if kind in _RESPONSES_ITEMS or kind.endswith(("_call", "_call_output")):
@@ -118,13 +130,12 @@ def _body_format(body: Object) -> NativeFormat | None:
 
 
 def exchange(value: Any) -> tuple[Object | None, Any]:
-    """Return the request body and the response in a proxy's record, if it is one."""
+    """Return the request body and the response in *value*, which may be a proxy's record."""
     fields = maybe_object(value)
     request, response = maybe_object(fields.get("request")), fields.get("response")
-    request = request if _is_body(request) else maybe_object(request.get("body"))
-    if not _is_body(request):
-        return None, None
-    return request, maybe_object(response).get("body", response)
+    # LiteLLM writes the fields of the request beside the response.
+    bodies = filter(_is_body, (request, maybe_object(request.get("body")), fields))
+    return next(bodies, None), maybe_object(response).get("body", response)
 
 
 def check_vendor(document: Document, format: str) -> None:

@@ -33,7 +33,7 @@ from foldline.history.messages import Message, NativeFormat
 from foldline.logs.document import Document, Record
 from foldline.logs.growth import Recording, joined
 from foldline.logs.importer import Importer, Session, each_read, lists_in, read_each
-from foldline.logs.vendors import OTEL_MESSAGES, OTEL_SYSTEM, exchange, wire_format
+from foldline.logs.vendors import OTEL_MESSAGES, OTEL_SYSTEM, exchange, has_parts, wire_format
 
 
 __all__ = ["FOLDLINE", "WIRE_FORMATS", "read_request"]
@@ -103,7 +103,7 @@ def _recording(native: NativeFormat, place: str, value: Any) -> Recording:
     except FormatError:
         # Failed calls are logged, too; what they were asked is worth reading all the same.
         notes = (f"{place}: the response holds no answer that could be read; left out",)
-    id = first_text(maybe_object(value), "id")
+    id = first_text(maybe_object(value), "id", "gen_ai.conversation.id")
     said = (*messages, *answer)
     session = Session(id=id, format=native.value, messages=said, notes=notes)
     return Recording(session=session, sent=len(messages))
@@ -136,7 +136,7 @@ def _is_own(document: Document) -> bool:
     fields = maybe_object(document.first)
     if type(fields.get("format")) is int:
         return isinstance(fields.get("messages"), list)
-    return {"role", "parts"} <= fields.keys()
+    return "role" in fields and has_parts(fields)
 
 
 def _own_message(fields: Object) -> Message:
@@ -172,7 +172,10 @@ WIRE_FORMATS = tuple(
         (NativeFormat.OPENAI_CHAT, "OpenAI Chat Completions request bodies or messages"),
         (NativeFormat.OPENAI_RESPONSES, "OpenAI Responses request bodies or input items"),
         (NativeFormat.ANTHROPIC, "Anthropic Messages request bodies or messages"),
-        (NativeFormat.OTEL, "OpenTelemetry GenAI messages, or span attributes that hold them"),
+        (
+            NativeFormat.OTEL,
+            "OpenTelemetry GenAI messages, or spans that hold them (OTLP, or one a line)",
+        ),
     )
 )
 """The importers of the vendors' wire formats, and of OpenTelemetry's."""

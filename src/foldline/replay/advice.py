@@ -99,9 +99,11 @@ class SessionBill(Struct, frozen=True, kw_only=True):
 
 
 class Advice(Struct, frozen=True, kw_only=True):
-    """The candidate whose bills are the least in sum, and what every other one costs."""
+    """What is recommended, the candidate whose bills are the least in sum, and what every one costs."""
 
     recommended: str
+    # As cheap as *recommended* within 3 %.
+    cheapest: str
     sums: Mapping[str, float]
     sessions: tuple[SessionBill, ...]
     window: int = DEFAULT_WINDOW
@@ -130,9 +132,12 @@ def advice_on(
     sums = {name: sum(one.bills[name] for one in sessions) for name in candidates}
     refused = {name for one in sessions for name in one.too_large}
     sendable = [name for name in candidates if name not in refused] or list(candidates)
-    least = min(sums[name] for name in sendable)
-    recommended = next(name for name in sendable if sums[name] <= least * _NEGLIGIBLE)
-    return Advice(recommended=recommended, sums=sums, sessions=sessions, window=window)
+    cheapest = min(sendable, key=sums.__getitem__)
+    most = sums[cheapest] * _NEGLIGIBLE
+    recommended = next(name for name in sendable if sums[name] <= most)
+    return Advice(
+        recommended=recommended, cheapest=cheapest, sums=sums, sessions=sessions, window=window
+    )
 
 
 def _session_bill(

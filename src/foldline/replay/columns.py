@@ -144,8 +144,11 @@ def estimated_note(sessions: Iterable[SessionRecord]) -> str:
 
 def describe(report: ReplayReport, totals: Totals | None = None) -> str:
     """Return what prepared the requests of *report*, and whether all those of *totals* can be sent."""
-    large = too_large(totals or report.totals)
+    totals = totals or report.totals
+    large = too_large(totals)
     end = f"; {large}: it cannot be sent, and its bill is what it would cost if it could"
+    if report.kind == "recorded" and not totals.kept_tokens:
+        return "what the vendor reported, which names no cached tokens: all are charged as new"
     return _prepared_by(report) + end * bool(large)
 
 

@@ -67,7 +67,8 @@ def conclude(
             text = _hindsight(them, never.cost, better, aside)
         return Conclusion(text=_begun(text))
     what = next(row.description for row in table if row.name == name)
-    which = f"{len(bills)} compared for {them}: {name} ({what})"
+    of = f"Cheapest of the {len(bills)} compared for {them}: " if len(bills) > 1 else ""
+    which = f"{of}{name} ({what})"
     large = too_large(never)
     if large:
         bill = shown_dollars(never.cost or 0)
@@ -106,7 +107,7 @@ def _hindsight(them: str, cost: float, better: float, aside: str) -> str:
 
 def _cheapest(which: str, cost: float, never: Totals, recorded: float | None) -> str:
     """Return *which* costs the least, and that the recording was cheaper if it was."""
-    text = f"Cheapest of the {which}, {shown_dollars(cost)}"
+    text = f"{which}, {shown_dollars(cost)}"
     if recorded is not None and recorded < cost:
         text = f"What was recorded was cheaper than all: {shown_dollars(recorded)}. {text}"
         recorded = None

@@ -28,6 +28,7 @@ from tests.providers.vendors.test_client_model import (
 from tests.servers.vendor import Answer, VendorServer
 
 
+MARK = {"type": "ephemeral"}
 REQUEST = ChatRequest(messages=(Message.user("Where is AB12?"),))
 
 
@@ -102,6 +103,25 @@ def test_the_client_decides_the_format(spec: str, kind: Callable[..., Any], wire
     assert model.name.partition(":")[2] == spec.rpartition(":")[2]
     assert model.name.partition(":")[0] in {"openai", "anthropic"}
     assert getattr(model, "context_window", 0) > 100_000
+
+
+@pytest.mark.parametrize("kind", CLIENTS[2:])
+async def test_a_client_at_another_address_caches_by_marks_on_blocks(
+    kind: Callable[..., Any], vendor: VendorServer
+) -> None:
+    """Behind a gateway, or at Bedrock or Vertex, the prompt is cached as at the vendor itself."""
+    vendor.answers = [Answer.of(ANTHROPIC)]
+    client = client_of(kind, vendor)
+    request = ChatRequest(messages=(Message.system("Be brief."), *REQUEST.messages))
+    await open_model("claude-sonnet-4-6", client=client).respond(request)
+    sent = vendor.asked[0].body
+    await close(client)
+
+    assert [sent["system"][-1]["cache_control"], sent["messages"][-1]["content"][-1]] == [
+        MARK,
+        {"type": "text", "text": REQUEST.messages[0].text, "cache_control": MARK},
+    ]
+    assert "cache_control" not in sent
 
 
 async def test_a_client_that_holds_the_history_is_asked_for_what_is_new(

@@ -18,6 +18,7 @@ from foldline.providers.vendors.spelling import COMMON_VENDORS
 from foldline.providers.vendors.vendor_model import WireModel
 from foldline.reduction.provider import ProviderConfig
 from tests.providers.vendors.asking import KEY, ask, config, request_of
+from tests.providers.vendors.test_client_model import fake
 from tests.servers.vendor import Answer, VendorServer
 
 
@@ -131,6 +132,13 @@ def test_an_address_of_its_own(vendor: VendorServer, name: str) -> None:
         ("sentence-transformers:x", "vendor 'sentence-transformers' cannot be opened by name"),
         (3, "model must be 'vendor:model', a ProviderConfig or a ChatModel, got int"),
         (None, "model must be 'vendor:model', a ProviderConfig or a ChatModel, got None"),
+        (
+            fake("messages", print),
+            (
+                "model must be 'vendor:model', a ProviderConfig or a ChatModel, got SimpleNamespace: "
+                "`open_model(name, client=…)` makes one of a client"
+            ),
+        ),
         (keyed("openai-chatgpt"), "vendor 'openai-chatgpt' takes no api_key from a ProviderConfig"),
         (keyed("snowflake"), "vendor 'snowflake' needs SNOWFLAKE_ACCOUNT"),
         (keyed("gateway/openai"), "vendor 'gateway/openai' takes no api_key from"),

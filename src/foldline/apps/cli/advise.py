@@ -52,8 +52,9 @@ def advise(options: _AdviseOptions) -> None:
     Recommend the configuration that is the cheapest for recorded conversations.
 
     Every session is played under twenty fixed configurations at the prices of --model or --prices; summaries are charged as
-    the model would write them. The cheapest in sum that fits the window is recommended, with the lines to paste and the
-    sessions on which another one is cheaper. Only bills are compared. Files in unknown formats are noted and left out.
+    the model would write them. The cheapest in sum that fits the window is recommended, or one at most 3 % dearer that is
+    nearer to the defaults, with the lines to paste and the sessions on which another one is cheaper. Only bills are compared.
+    Files in unknown formats are noted and left out.
     With --json: an object with "recommended", "lines", "sums", "sessions", "window", "prices" and "prices_of".
     """
     tapes = [*map(Tape, recorded_in(options.files, options.format))]
@@ -129,10 +130,16 @@ def _reason(advice: Advice, ours: float) -> str:
     if advice.recommended == _NEVER:
         text += ": folding costs more than it saves here"
     elif never:
-        text += f", {(1 - ours / never) * 100:.1f} % less than never folding"
+        saved = 1 - ours / never
+        text += f", {abs(saved) * 100:.1f} % {'less' if saved >= 0 else 'more'} than never folding"
     if large := advice.too_large(_NEVER):
         text += (
             f" would cost if it could be sent ({large:,} of {_calls(advice):,} calls do not fit)"
+        )
+    if ours > advice.sums[advice.cheapest]:
+        text += (
+            f". By at most 3 % {advice.cheapest} is cheaper: that counts as equal, and the one nearer to "
+            "the defaults is recommended"
         )
     return f"{text}. The best of each session on its own would be {shown_dollars(single)}."
 

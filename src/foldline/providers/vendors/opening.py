@@ -165,10 +165,15 @@ def _asked_by(
     if wire is None:
         return function_model(client, model)
     model, vendor = named_model(client, model), vendor_at(client)
+    # Marks on blocks are known wherever that API is spoken, and without them nothing is cached.
+    is_marked = bool(vendor) or wire is AnthropicMessages
     options: dict[str, Any] = {
-        "profile": {ENCRYPTS: bool(_REASONS(model))} if vendor == "openai" else {},
+        "profile": {
+            ENCRYPTS: vendor == "openai" and bool(_REASONS(model)),
+            "supports_auto_cache": vendor == "anthropic",
+        },
         "holds_history": holds_history,
-        "caches_prompt": caches_prompt and bool(vendor),
+        "caches_prompt": caches_prompt and is_marked,
     }
     is_async = iscoroutinefunction(unwrap(wire.method(client)))
     if not (is_async and callable(wire.method(client, "with_streaming_response.create"))):
@@ -231,7 +236,8 @@ def _as_model(value: object) -> "Model[Any]":
 
         if isinstance(value, Model):
             return value  # pyright: ignore[reportUnknownVariableType] - Model[?]
-    message = f"model must be 'vendor:model', a ProviderConfig or a ChatModel, got {got}"
+    hint = "" if wire_of(value) is None else ": `open_model(name, client=…)` makes one of a client"
+    message = f"model must be 'vendor:model', a ProviderConfig or a ChatModel, got {got}{hint}"
     raise ConfigError(message)
 
 
