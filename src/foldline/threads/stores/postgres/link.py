@@ -61,6 +61,7 @@ _ROLLED_BACK: Final = ("40001", "40P01")
 # A broken connection; a server that stops and closes it.
 _ENDS: Final = ("08", "57P")
 _TROUBLE: Mapping[str, tuple[type[StoreError], str]] = {
+    "08001": (StoreError, "PostgreSQL cannot be reached: check its address, and that it runs"),
     "25006": (StoreError, "read-only: a replica, or default_transaction_read_only is on"),
     "28000": (StoreError, "PostgreSQL refuses this user"),
     "28P01": (StoreError, "PostgreSQL refuses this user or password"),
@@ -80,16 +81,28 @@ _TROUBLE: Mapping[str, tuple[type[StoreError], str]] = {
     "XX001": (StoreCorruptError, "a table of the store is damaged"),
     "XX002": (StoreCorruptError, "an index of the store is damaged"),
 }
+# Libpq has no code for a connection that was refused, only what the server says.
+_REFUSALS: Mapping[str, str] = {
+    r"no pg_hba\.conf entry|role \".*\" does not exist": "28000",
+    r"password authentication failed|no password supplied": "28P01",
+    r"database \".*\" does not exist": "3D000",
+    r"too many (clients|connections)|remaining connection slots": "53300",
+    r"the database system is ": "57P03",
+}
+_WINDOWS: Final = "PostgreSQL needs an asyncio.SelectorEventLoop: run your program in one"
 
 
 def store_error(error: "Error") -> StoreError:
     """Return *error* as an error of foldline, without the values that it may quote."""
     from psycopg import OperationalError  # noqa: PLC0415 - an optional package
 
-    state = error.sqlstate
+    state, name = error.sqlstate, type(error).__name__
+    if state is None and isinstance(error, OperationalError):
+        found = (code for text, code in _REFUSALS.items() if re.search(text, str(error)))
+        state = next(found, "08001")
     if state is None:
-        text = "cannot be reached" if isinstance(error, OperationalError) else "was not called"
-        return StoreError(f"PostgreSQL {text} ({type(error).__name__})")
+        is_windows = "ProactorEventLoop" in str(error)
+        return StoreError(f"{_WINDOWS if is_windows else 'PostgreSQL was not called'} ({name})")
     kind, text = _TROUBLE.get(state, (StoreError, "PostgreSQL refused a call"))
     return kind(f"{text} ({state})")
 
@@ -149,7 +162,10 @@ class PostgresLink:
             psycopg.conninfo.conninfo_to_dict(dsn)
         except (psycopg.ProgrammingError, UnicodeEncodeError):
             # It may hold a password, so it is not quoted.
-            message = "dsn must be a postgresql:// URL or a connection string of libpq"
+            message = (
+                "dsn must be a connection string of libpq, or a postgresql:// URL without a +driver "
+                "and with odd characters of the password as %XX"
+            )
             raise ConfigError(message) from None
         self.sql = read_statements()
         self.schema: Final = schema
