@@ -219,6 +219,7 @@ def test_a_thread_knows_its_cancelled_commits(postgres_dsn: str, times: int) -> 
         (errors.ReadOnlySqlTransaction, StoreError, "replica"),
         (errors.DataCorrupted, StoreCorruptError, "damaged"),
         (errors.InvalidPassword, StoreError, "password"),
+        (errors.InvalidSqlStatementName, StoreError, "pooler"),
         (psycopg.OperationalError, StoreError, "cannot be reached"),
         (psycopg.DataError, StoreError, "was not called"),
     ],
@@ -236,10 +237,10 @@ def test_errors(error: type[psycopg.Error], kind: type[StoreError], text: str) -
     ("wrong", "kind", "text"),
     [
         ({"dbname": "none"}, StoreError, "no such database"),
-        ({"user": "nobody"}, StoreError, "refuses this user"),
+        ({"user": "nobody"}, StoreError, "let this user connect"),
         ({"user": "busy"}, StoreBusyError, "no more connections"),
-        ({"host": "/none"}, StoreError, "check its address"),
-        ({"host": "none.invalid"}, StoreError, "check its address"),
+        ({"host": "/none"}, StoreError, "check address"),
+        ({"host": "none.invalid"}, StoreError, "check address"),
     ],
 )
 async def test_a_refused_connection(

@@ -60,18 +60,22 @@ _NEW: Final = frozenset({"commit_several", *SEVERAL.values()})
 _ROLLED_BACK: Final = ("40001", "40P01")
 # A broken connection; a server that stops and closes it.
 _ENDS: Final = ("08", "57P")
+_POOLED: Final = (StoreError, "a pooler in front of PostgreSQL must run in session mode")
+_REOPEN: Final = "close and open the store; a pooler must run in session mode"
 _TROUBLE: Mapping[str, tuple[type[StoreError], str]] = {
-    "08001": (StoreError, "PostgreSQL cannot be reached: check its address, and that it runs"),
+    "08001": (StoreError, "PostgreSQL cannot be reached: check address and sslmode, and that it runs"),
     "25006": (StoreError, "read-only: a replica, or default_transaction_read_only is on"),
-    "28000": (StoreError, "PostgreSQL refuses this user"),
+    "26000": _POOLED,
+    "28000": (StoreError, "PostgreSQL does not let this user connect from here"),
     "28P01": (StoreError, "PostgreSQL refuses this user or password"),
     "3D000": (StoreError, "there is no such database"),
     "3F000": (StoreError, "the schema of the store is gone: close and open the store"),
     "40001": (StoreBusyError, "other transactions changed the same rows repeatedly"),
     "40P01": (StoreBusyError, "other transactions waited for the same rows repeatedly"),
     "42501": (StoreError, "this user may not use or create the tables of the store"),
-    "42883": (StoreError, "the functions of the store are gone: close and open the store"),
-    "42P01": (StoreError, "the tables of the store are gone: close and open the store"),
+    "42883": (StoreError, f"the functions of the store are gone: {_REOPEN}"),
+    "42P01": (StoreError, f"the tables of the store are gone: {_REOPEN}"),
+    "42P05": _POOLED,
     "42P07": (StoreError, "the schema has tables of another program: choose another schema"),
     "53100": (StoreError, "the disk of PostgreSQL is full"),
     "53300": (StoreBusyError, "PostgreSQL accepts no more connections"),
