@@ -274,5 +274,5 @@ async def _taken(
     except (StoreError, ThreadConflictError, ConnectorException):
         # The next sweep tells those who wait, or its worker was alive after all and has ended it.
         return False
-    _LOG.warning("job %d is taken over: its worker is dead", job.id)
+    _LOG.warning("job %d is taken over: its worker is dead, or its loop is blocked", job.id)
     return True
