@@ -97,7 +97,9 @@ async def test_a_fork_and_a_restored_thread_take_a_key() -> None:
     assert (forked.key, restored.key) == (ThreadKey("acme", key.id), ThreadKey("other", key.id))
     with pytest.raises(ConfigError, match=r"^tenant must be 'other', as the key says, got 'acme'$"):
         await thread.fork(ThreadKey("other", "u"))
-    with pytest.raises(ConfigError, match=r"^a fork is of the tenant of its thread, 'default', got"):
+    with pytest.raises(
+        ConfigError, match=r"^a fork is of the tenant of its thread, 'default', got"
+    ):
         await (await store.thread("t")).fork(ThreadKey("other", "u"))
 
 

@@ -396,7 +396,9 @@ class Workers:
         ids = {name: f"{job.task_kwargs.get(name, '')}" for name in ("tenant", "thread", "turn")}
         if all(ids.values()):
             key = ThreadKey(ids["tenant"], ids["thread"])
-            error = ExternalError("its workers died or were blocked, one after the other: see their logs")
+            error = ExternalError(
+                "its workers died or were blocked, one after the other: see their logs"
+            )
             await give_up_turn(self.store, key, ids["turn"], error)
             self._news.tell(key, ids["turn"])
 

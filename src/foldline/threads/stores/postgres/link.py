@@ -63,7 +63,10 @@ _ENDS: Final = ("08", "57P")
 _POOLED: Final = (StoreError, "a pooler in front of PostgreSQL must run in session mode")
 _REOPEN: Final = "close and open the store; a pooler must run in session mode"
 _TROUBLE: Mapping[str, tuple[type[StoreError], str]] = {
-    "08001": (StoreError, "PostgreSQL cannot be reached: check address and sslmode, and that it runs"),
+    "08001": (
+        StoreError,
+        "PostgreSQL cannot be reached: check address and sslmode, and that it runs",
+    ),
     "25006": (StoreError, "read-only: a replica, or default_transaction_read_only is on"),
     "26000": _POOLED,
     "28000": (StoreError, "PostgreSQL does not let this user connect from here"),
