@@ -88,6 +88,17 @@ async def test_the_turns_of_a_thread_come_in_order(postgres_dsn: str) -> None:
         assert [text for role, text in one if role != "user"] == [f"answer to {t}" for t in asked]
 
 
+async def test_a_queue_is_drained_to_its_last_turn(postgres_dsn: str) -> None:
+    """A worker that does not wait ends behind the last turn of each thread, however long it takes."""
+    agent = Agent(ScriptedModel(repeat=echo, delay=0.3))
+    async with Workers(agent, PostgresStore(postgres_dsn)) as workers:
+        jobs = [await workers.answer(f"t{at % 2}", f"question {at}") for at in range(6)]
+        await workers.run(wait=False, patience=0.1)
+        texts = [(await job.result(timeout=0.1)).text for job in jobs]
+
+    assert texts == [f"answer to question {at}" for at in range(6)]
+
+
 async def test_a_double_click_is_one_turn(postgres_dsn: str) -> None:
     """Posted twice at once under one id, a message is stored once and answered once."""
     agent, model = agent_of(repeat=echo)

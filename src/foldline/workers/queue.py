@@ -71,15 +71,15 @@ def own_app(store: ThreadStore) -> App:
     return App(connector=connector)
 
 
-def patient_app(app: App, stopped: asyncio.Event) -> App:
-    """Return *app* for a worker that outlives its server, until *stopped* is set."""
+def patient_app(app: App, stopped: asyncio.Event, *, drains: bool = False) -> App:
+    """Return *app* for a worker that outlives its server, until *stopped* is set: see below."""
     made = App(
         connector=app.connector,
         periodic_defaults=app.periodic_defaults,  # pyright: ignore[reportUnknownMemberType] - theirs
     )
     made.tasks = app.tasks  # pyright: ignore[reportUnknownMemberType] - theirs
     made.periodic_registry = app.periodic_registry
-    made.job_manager = PatientManager(connector_of(app), stopped)
+    made.job_manager = PatientManager(connector_of(app), stopped, drains=drains)
     return made
 
 
@@ -156,10 +156,17 @@ def check_cancelled() -> None:
 class PatientManager(JobManager):
     """Keeps a worker alive while the server is away, and tells it later how its jobs ended."""
 
-    def __init__(self, connector: PsycopgConnector, stopped: asyncio.Event) -> None:
-        """Use the database of *connector*, and wait no longer for it once *stopped* is set."""
+    def __init__(
+        self, connector: PsycopgConnector, stopped: asyncio.Event, *, drains: bool = False
+    ) -> None:
+        """
+        Use the database of *connector*, and wait no longer for it once *stopped* is set.
+
+        With *drains* it is set here, when no job is left and none is done: one that is done may be
+        what another one of its thread waits for.
+        """
         super().__init__(connector)
-        self._stopped = stopped
+        self._stopped, self._drains = stopped, drains
         self._mine: set[int] = set()
         self._may_have_lost = False
 
@@ -169,6 +176,7 @@ class PatientManager(JobManager):
             if self._may_have_lost:
                 await self._give_back(worker_id)
                 self._may_have_lost = False
+            is_idle = not self._mine
             job = await super().fetch_job(queues, worker_id)
         except ConnectorException as error:
             if not isinstance(error.__cause__, _AWAY):
@@ -178,6 +186,8 @@ class PatientManager(JobManager):
             return None
         if job is not None and job.id is not None:
             self._mine.add(job.id)
+        elif self._drains and is_idle:
+            self._stopped.set()
         return job
 
     async def _give_back(self, worker_id: int) -> None:

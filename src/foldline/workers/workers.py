@@ -305,7 +305,7 @@ class Workers:
             concurrency: How many jobs are done at once.
             patience: How many seconds turns that run have to end when the process is told to stop. A
                 turn that has not ended by then is given back, and another worker continues it.
-            wait: Whether to wait for more when the queue is empty.
+            wait: Whether to wait for more when no job is left that could begin.
 
         Raises:
             StoreError: The server cannot be reached.
@@ -313,23 +313,20 @@ class Workers:
         expect_whole("concurrency", concurrency, 1)
         expect_seconds("patience", patience)
         stopped = asyncio.Event()
-        app = patient_app(self.app, stopped)
+        app = patient_app(self.app, stopped, drains=not wait)
         async with self:
             # Not by the worker, which would hear nothing between two starts.
             with on_stop(stopped.set):
-                while await self._goes_on(
-                    self._worker(app, concurrency, patience, wait=wait), stopped
-                ):
+                while await self._goes_on(self._worker(app, concurrency, patience), stopped):
                     _LOG.warning("the worker of queue %s starts again", self.queue)
                     await pause(stopped, _ROUND)
 
-    def _worker(self, app: App, concurrency: int, patience: float, *, wait: bool) -> Worker:
+    def _worker(self, app: App, concurrency: int, patience: float) -> Worker:
         return Worker(
             app,
             queues=[self.queue],
             name=self.queue,
             concurrency=concurrency,
-            wait=wait,
             fetch_job_polling_interval=_POLLS,
             shutdown_graceful_timeout=patience,
             install_signal_handlers=False,
@@ -340,7 +337,7 @@ class Workers:
         )
 
     async def _goes_on(self, worker: Worker, stopped: asyncio.Event) -> bool:
-        """Run *worker* until it is *stopped*, has done all, or fails: then another one has to go on."""
+        """Run *worker* until it is *stopped*, or fails: then another one has to go on."""
         ended = asyncio.Event()
         upkeep = asyncio.create_task(self._keep_up(worker, ended))
         asked = asyncio.create_task(stopped.wait())
@@ -361,8 +358,7 @@ class Workers:
         except ConnectorException as error:
             # Taken for dead, perhaps after a pause of the machine.
             _LOG.warning("the worker has ended (%s)", cause_of(error))
-            return not stopped.is_set()
-        return worker.wait and not stopped.is_set()
+        return not stopped.is_set()
 
     async def _keep_up(self, worker: Worker, stopped: asyncio.Event) -> None:
         """Give signs of life, also while the last turns of a worker end, and take over jobs."""
