@@ -16,6 +16,7 @@ from foldline.threads.stores.home import Home
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error, store_error
 from foldline.threads.stores.sqlite.file import StoreFile
 from foldline.threads.stores.sqlite.identity import number_in
+from foldline.threads.stores.sqlite.migration import check_schema
 from foldline.threads.stores.sqlite.pace import Pace
 
 
@@ -57,6 +58,8 @@ class _Transactions:
             raise CommitUnknownError(message) from rest
         cursor = connection.execute("BEGIN IMMEDIATE" if self._writes else "BEGIN")
         try:
+            if self._writes:
+                check_schema(number_in(connection), "the store")
             for job in jobs:
                 try:
                     job.result = job.call(connection)
