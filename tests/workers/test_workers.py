@@ -1,6 +1,8 @@
 """Workers on a real PostgreSQL: what is posted is answered, in order, and once."""
 
 import asyncio
+import logging
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -268,6 +270,41 @@ async def test_a_turn_ends_when_that_can_be_told(
             await asyncio.to_thread(_let, postgres_server, place, in_=True)
             with pytest.raises(TurnFailedError, match="no such model"):
                 await job.result(timeout=20)
+
+
+class Listener(logging.Handler):
+    """Says when a text is logged."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.heard, self._text = asyncio.Event(), text
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._text in record.getMessage():
+            self.heard.set()
+
+
+async def test_an_app_without_tables(postgres_dsn: str) -> None:
+    """Whoever has not made the tables of an app of their own is told how, the log of a worker too."""
+    app, listener = App(connector=PsycopgConnector(conninfo=postgres_dsn)), Listener("--apply")
+    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn), queue="support", app=app)
+    logging.getLogger("foldline").addHandler(listener)
+    async with app.open_async(), working(workers):
+        for ask in (workers.status, workers.failed, workers.sweep, partial(workers.fold, "t")):
+            with pytest.raises(StoreError, match=r"^run `procrastinate schema --apply`"):
+                await ask()
+        await asyncio.wait_for(listener.heard.wait(), 30)
+    logging.getLogger("foldline").removeHandler(listener)
+
+
+async def test_a_queue_that_is_away(postgres_server: PostgresServer) -> None:
+    """Who asks how a queue stands while the server is away gets an error of foldline."""
+    with postgres_server.database() as place:
+        async with Workers(agent_of()[0], PostgresStore(place)) as workers:
+            _let(postgres_server, place, in_=False)
+            with pytest.raises(StoreError, match="cannot be reached"):
+                await workers.status()
+            _let(postgres_server, place, in_=True)
 
 
 async def test_the_tasks_join_an_app(postgres_dsn: str) -> None:

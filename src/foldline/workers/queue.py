@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -29,10 +29,13 @@ __all__ = [
     "cause_of",
     "check_cancelled",
     "connector_of",
+    "has_other_tables",
     "is_open",
     "make_tables",
     "own_app",
     "patient_app",
+    "queue_error",
+    "queue_errors",
     "sweep",
 ]
 
@@ -136,6 +139,30 @@ def connector_of(app: App) -> PsycopgConnector:
 def cause_of(error: Exception) -> str:
     """Return the kind of what *error* of the queue comes from, which quotes nothing."""
     return type(error.__cause__ or error).__name__
+
+
+@contextmanager
+def queue_errors() -> Generator[None]:
+    """Raise what the driver of a queue raises as a StoreError, which quotes nothing."""
+    try:
+        yield
+    except (ConnectorException, psycopg.Error) as error:
+        raise queue_error(error) from None
+
+
+def queue_error(error: Exception) -> StoreError:
+    """Return *error*, which the driver of a queue has raised, without what it may quote."""
+    text = "the queue cannot be reached ({}): try again, with the same turn_id"
+    if has_other_tables(error):
+        text = (
+            "run `procrastinate schema --apply`, or its migrations: the queue has other tables ({})"
+        )
+    return StoreError(text.format(cause_of(error)))
+
+
+def has_other_tables(error: Exception) -> bool:
+    """Whether tables or functions of the queue are missing, or those of another version."""
+    return isinstance(error.__cause__ or error, psycopg.ProgrammingError)
 
 
 def is_open(app: App) -> bool:
