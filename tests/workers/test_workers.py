@@ -290,7 +290,7 @@ async def test_an_app_without_tables(postgres_dsn: str) -> None:
     workers = Workers(agent_of()[0], PostgresStore(postgres_dsn), queue="support", app=app)
     logging.getLogger("foldline").addHandler(listener)
     async with app.open_async(), working(workers):
-        for ask in (workers.status, workers.failed, workers.sweep, partial(workers.fold, "t")):
+        for ask in (workers.status, workers.failed, workers.refold, partial(workers.fold, "t")):
             with pytest.raises(StoreError, match=r"^run `procrastinate schema --apply`"):
                 await ask()
         await asyncio.wait_for(listener.heard.wait(), 30)

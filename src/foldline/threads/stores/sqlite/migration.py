@@ -8,11 +8,11 @@ from typing import Final
 
 from foldline.errors import StoreCorruptError, StoreVersionError
 from foldline.threads.stores.flatten import Branch, flatten
-from foldline.threads.stores.sqlite.identity import FileNumber, number_in
+from foldline.threads.stores.sqlite.identity import number_in
 from foldline.threads.stores.statements import migrations, statements
 
 
-__all__ = ["NEWEST_SCHEMA", "SEQ_BITS", "SEQ_MASK", "check_schema", "migrate"]
+__all__ = ["NEWEST_SCHEMA", "SEQ_BITS", "SEQ_MASK", "migrate"]
 
 
 SEQ_BITS: Final = 32
@@ -35,19 +35,15 @@ def migrate(connection: sqlite3.Connection, name: str) -> None:
     connection.execute("BEGIN IMMEDIATE")
     with connection:
         number = number_in(connection)
-        check_schema(number, f"the store {name}")
+        if number.schema > NEWEST_SCHEMA:
+            what = f"the store {name}"
+            raise StoreVersionError(what=what, found=number.schema, known=NEWEST_SCHEMA)
         missing = (pieces for one, pieces in migrations(_PACKAGE) if one > number.schema)
         for piece in chain.from_iterable(missing):
             connection.execute(piece)
         if number.schema < _FLAT_ROWS:
             _flatten(connection, statements(_PACKAGE), name)
         number._replace(schema=NEWEST_SCHEMA).write(connection)
-
-
-def check_schema(number: FileNumber, what: str) -> None:
-    """Raise StoreVersionError if a newer foldline has brought the file of *number* up to date."""
-    if number.schema > NEWEST_SCHEMA:
-        raise StoreVersionError(what=what, found=number.schema, known=NEWEST_SCHEMA)
 
 
 def _flatten(connection: sqlite3.Connection, sql: Mapping[str, str], name: str) -> None:
