@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from functools import partial
+from signal import SIGTERM, raise_signal, signal
 from typing import Any
 
 import psycopg
@@ -99,6 +100,23 @@ async def test_a_queue_is_drained_to_its_last_turn(postgres_dsn: str) -> None:
         texts = [(await job.result(timeout=0.1)).text for job in jobs]
 
     assert texts == [f"answer to question {at}" for at in range(6)]
+
+
+async def test_a_program_hears_its_own_signals(postgres_dsn: str) -> None:
+    """A web server that runs workers beside it hears that it is to stop, and they go on until then."""
+    heard: list[int] = []
+    before = signal(SIGTERM, lambda number, _: heard.append(number))
+    try:
+        agent, _ = agent_of(repeat=echo)
+        async with working(Workers(agent, PostgresStore(postgres_dsn))) as workers:
+            await (await workers.answer("t", "hi")).result(timeout=20)
+            raise_signal(SIGTERM)
+            result = await (await workers.answer("t", "bye")).result(timeout=20)
+    finally:
+        signal(SIGTERM, before)
+
+    assert heard == [SIGTERM]
+    assert result.text == "answer to bye"
 
 
 async def test_a_double_click_is_one_turn(postgres_dsn: str) -> None:

@@ -4,7 +4,8 @@ import asyncio
 import logging
 import re
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
+from signal import SIGTERM, getsignal
 from time import monotonic
 from typing import Final, Self
 
@@ -302,6 +303,8 @@ class Workers:
         """
         Do the jobs of the queue until this process is told to stop, by SIGINT or SIGTERM.
 
+        A program that handles SIGTERM itself, as web servers do, hears both itself, and cancels this.
+
         Args:
             concurrency: How many jobs are done at once.
             patience: How many seconds turns that run have to end when the process is told to stop. A
@@ -316,8 +319,9 @@ class Workers:
         stopped = asyncio.Event()
         app = patient_app(self.app, stopped, drains=not wait)
         async with self:
+            is_theirs = callable(getsignal(SIGTERM))
             # Not by the worker, which would hear nothing between two starts.
-            with on_stop(stopped.set):
+            with nullcontext() if is_theirs else on_stop(stopped.set):
                 while await self._goes_on(self._worker(app, concurrency, patience), stopped):
                     _LOG.warning("the worker of queue %s starts again", self.queue)
                     await pause(stopped, _ROUND)
