@@ -184,6 +184,11 @@ def test_a_fork_goes_on_by_itself(typed: Typing, run: Run) -> None:
     ]
 
 
+def test_a_fork_has_any_name(typed: Typing) -> None:
+    """What is no id is a name all the same, as for every other command."""
+    assert "this is thread my-copy:named-" in typed("one", "/fork my copy")
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [

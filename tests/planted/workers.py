@@ -38,8 +38,13 @@ a worker that stops waits for a server without an end
 
 workers/workers.py: workers/test_takeover.py::test_a_worker_starts_again_where_another_part_fails
 a worker whose periodic task cannot be queued ends as if it were told to
--         return worker.wait and not stopped.is_set()
+-         return not stopped.is_set()
 +         return False
+
+workers/queue.py: workers/test_workers.py::test_a_queue_is_drained_to_its_last_turn
+a worker that drains a queue ends while a turn runs that others wait for
+-             is_idle = not self._mine
++             is_idle = True
 
 workers/tasks.py: workers/test_workers.py::test_the_tasks_join_an_app
 each look for dead workers leaves a row in the table

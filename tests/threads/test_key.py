@@ -87,6 +87,22 @@ async def test_a_store_takes_a_key(way: str) -> None:
         await getattr(store, way)(key, tenant="other")
 
 
+async def test_a_fork_and_a_restored_thread_take_a_key() -> None:
+    """Both may be named by a key; a fork stays with the tenant of its thread."""
+    store, key = MemoryStore(), ThreadKey.named("a/b")
+    thread = await store.thread("t", tenant="acme")
+    forked = await thread.fork(key)
+    restored = await store.restore(await thread.to_snapshot(), thread_id=key, tenant="other")
+
+    assert (forked.key, restored.key) == (ThreadKey("acme", key.id), ThreadKey("other", key.id))
+    with pytest.raises(ConfigError, match=r"^tenant must be 'other', as the key says, got 'acme'$"):
+        await thread.fork(ThreadKey("other", "u"))
+    with pytest.raises(
+        ConfigError, match=r"^a fork is of the tenant of its thread, 'default', got"
+    ):
+        await (await store.thread("t")).fork(ThreadKey("other", "u"))
+
+
 @pytest.mark.parametrize(("value", "got"), [(None, "None"), (7, "int"), (b"a", "bytes")])
 def test_a_name_is_a_str(value: object, got: str) -> None:
     """The error for another type names the type."""

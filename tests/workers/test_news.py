@@ -36,3 +36,13 @@ async def test_closing_ends_the_listening() -> None:
     done, _ = await asyncio.wait([closing], timeout=30)
 
     assert done == {closing}
+
+
+async def test_workers_that_are_not_open_hear_nothing() -> None:
+    """Who waits is told so by the store, and nothing more is raised where nobody looks."""
+    news = News(PsycopgConnector(), "foldline")
+    with news.waiting(ThreadKey("default", "t"), "turn"):
+        listening = asyncio.all_tasks() - {asyncio.current_task()}
+        done, _ = await asyncio.wait(listening, timeout=30)
+
+    assert [one.exception() for one in done] == [None]

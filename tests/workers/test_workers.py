@@ -1,6 +1,9 @@
 """Workers on a real PostgreSQL: what is posted is answered, in order, and once."""
 
 import asyncio
+import logging
+from functools import partial
+from signal import SIGTERM, raise_signal, signal
 from typing import Any
 
 import psycopg
@@ -86,6 +89,34 @@ async def test_the_turns_of_a_thread_come_in_order(postgres_dsn: str) -> None:
         asked = [f"question {at}" for at in range(15) if at % 3 == number]
         assert [text for role, text in one if role == "user"] == asked
         assert [text for role, text in one if role != "user"] == [f"answer to {t}" for t in asked]
+
+
+async def test_a_queue_is_drained_to_its_last_turn(postgres_dsn: str) -> None:
+    """A worker that does not wait ends behind the last turn of each thread, however long it takes."""
+    agent = Agent(ScriptedModel(repeat=echo, delay=0.3))
+    async with Workers(agent, PostgresStore(postgres_dsn)) as workers:
+        jobs = [await workers.answer(f"t{at % 2}", f"question {at}") for at in range(6)]
+        await workers.run(wait=False, patience=0.1)
+        texts = [(await job.result(timeout=0.1)).text for job in jobs]
+
+    assert texts == [f"answer to question {at}" for at in range(6)]
+
+
+async def test_a_program_hears_its_own_signals(postgres_dsn: str) -> None:
+    """A web server that runs workers beside it hears that it is to stop, and they go on until then."""
+    heard: list[int] = []
+    before = signal(SIGTERM, lambda number, _: heard.append(number))
+    try:
+        agent, _ = agent_of(repeat=echo)
+        async with working(Workers(agent, PostgresStore(postgres_dsn))) as workers:
+            await (await workers.answer("t", "hi")).result(timeout=20)
+            raise_signal(SIGTERM)
+            result = await (await workers.answer("t", "bye")).result(timeout=20)
+    finally:
+        signal(SIGTERM, before)
+
+    assert heard == [SIGTERM]
+    assert result.text == "answer to bye"
 
 
 async def test_a_double_click_is_one_turn(postgres_dsn: str) -> None:
@@ -257,6 +288,41 @@ async def test_a_turn_ends_when_that_can_be_told(
             await asyncio.to_thread(_let, postgres_server, place, in_=True)
             with pytest.raises(TurnFailedError, match="no such model"):
                 await job.result(timeout=20)
+
+
+class Listener(logging.Handler):
+    """Says when a text is logged."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.heard, self._text = asyncio.Event(), text
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._text in record.getMessage():
+            self.heard.set()
+
+
+async def test_an_app_without_tables(postgres_dsn: str) -> None:
+    """Whoever has not made the tables of an app of their own is told how, the log of a worker too."""
+    app, listener = App(connector=PsycopgConnector(conninfo=postgres_dsn)), Listener("--apply")
+    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn), queue="support", app=app)
+    logging.getLogger("foldline").addHandler(listener)
+    async with app.open_async(), working(workers):
+        for ask in (workers.status, workers.failed, workers.refold, partial(workers.fold, "t")):
+            with pytest.raises(StoreError, match=r"^run `procrastinate schema --apply`"):
+                await ask()
+        await asyncio.wait_for(listener.heard.wait(), 30)
+    logging.getLogger("foldline").removeHandler(listener)
+
+
+async def test_a_queue_that_is_away(postgres_server: PostgresServer) -> None:
+    """Who asks how a queue stands while the server is away gets an error of foldline."""
+    with postgres_server.database() as place:
+        async with Workers(agent_of()[0], PostgresStore(place)) as workers:
+            _let(postgres_server, place, in_=False)
+            with pytest.raises(StoreError, match="cannot be reached"):
+                await workers.status()
+            _let(postgres_server, place, in_=True)
 
 
 async def test_the_tasks_join_an_app(postgres_dsn: str) -> None:

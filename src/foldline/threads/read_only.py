@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 
 from foldline.checks import expect, expect_whole
 from foldline.errors import (
+    ConfigError,
     StoreCorruptError,
     ThreadConflictError,
     ThreadExistsError,
@@ -20,7 +21,7 @@ from foldline.history.units import CountingUnit
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.commit import carry_out
 from foldline.threads.head import Head, ThreadRecord, content_of, open_head
-from foldline.threads.key import ThreadKey
+from foldline.threads.key import ThreadKey, key_of
 from foldline.threads.lease import Lease
 from foldline.threads.loop_state import AgentLoopState, CurrentMessages
 from foldline.threads.reader import Match, Query, ThreadReader
@@ -325,8 +326,11 @@ class ReadOnlyThread:
         query = Query.parse(text)
         return await self._guarded(lambda reader: reader.search(query, limit=limit, before=before))
 
-    async def _fork(self, thread_id: str, at: int | None) -> ThreadRecord:
-        context, record, key = self.context, self._record, ThreadKey(self.tenant, thread_id)
+    async def _fork(self, thread_id: str | ThreadKey, at: int | None) -> ThreadRecord:
+        context, record, key = self.context, self._record, key_of(thread_id, self.tenant)
+        if key.tenant != self.tenant:
+            message = f"a fork is of the tenant of its thread, {self.tenant!r}, got {key.tenant!r}"
+            raise ConfigError(message)
         if is_expired(context, record):
             raise ThreadNotFoundError(thread_id=self.id)
         planned = await self._guarded(lambda reader: forked(reader, record, key, at))
@@ -340,7 +344,7 @@ class ReadOnlyThread:
                 await make_room(context, key)
                 await carry_out(context, planned)
         except ThreadConflictError:
-            raise ThreadExistsError(thread_id=thread_id) from None
+            raise ThreadExistsError(thread_id=key.id) from None
         except ThreadNotFoundError:
             error = await self._left_behind()
             raise error or ThreadNotFoundError(thread_id=self.id) from None

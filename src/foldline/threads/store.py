@@ -240,7 +240,11 @@ class ThreadStore:
         return ConversationThread(self.context, record)
 
     async def restore(
-        self, data: bytes | str, *, thread_id: str | None = None, tenant: str = DEFAULT_TENANT
+        self,
+        data: bytes | str,
+        *,
+        thread_id: str | ThreadKey | None = None,
+        tenant: str = DEFAULT_TENANT,
     ) -> ConversationThread:
         """
         Make a thread of a snapshot, in one commit, and return it.
@@ -251,7 +255,7 @@ class ThreadStore:
 
         Args:
             data: What `ConversationThread.to_snapshot` wrote.
-            thread_id: The id of the new thread; that of the snapshot by default.
+            thread_id: The id of the new thread, or a key; the id of the snapshot by default.
             tenant: Its owner.
 
         Raises:
@@ -262,7 +266,7 @@ class ThreadStore:
             ThreadExistsError: There is a thread of that id.
         """
         snapshot = decode_snapshot(data)
-        key = ThreadKey(tenant, snapshot.id if thread_id is None else thread_id)
+        key = key_of(snapshot.id if thread_id is None else thread_id, tenant)
         planned = plan_restore(self.context, key, snapshot)
         await make_room(self.context, key)
         try:

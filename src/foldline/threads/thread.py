@@ -23,6 +23,7 @@ from foldline.threads.change import COMMIT_ID_SIZE, Change, check_change, check_
 from foldline.threads.commit import OneLoopLock, carry_out, plan
 from foldline.threads.due import FoldBase
 from foldline.threads.head import ThreadRecord, decode_record
+from foldline.threads.key import ThreadKey
 from foldline.threads.lease import NOBODY, Lease
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.reader import ThreadReader
@@ -420,7 +421,9 @@ class ConversationThread(ReadOnlyThread):
         """Delete all messages, reductions, checkpoints and metadata; the thread itself stays."""
         await self._redo(cleared)
 
-    async def fork(self, thread_id: str, *, at: int | None = None) -> "ConversationThread":
+    async def fork(
+        self, thread_id: str | ThreadKey, *, at: int | None = None
+    ) -> "ConversationThread":
         """
         Return a new thread with the first messages of this one.
 
@@ -429,7 +432,7 @@ class ConversationThread(ReadOnlyThread):
         `forked_at` are the id of this thread and *at*.
 
         Args:
-            thread_id: The id of the new thread, of the same tenant.
+            thread_id: The id of the new thread, of the same tenant, or a key.
             at: How many messages it has, system messages not counted; all by default.
 
         Raises:
@@ -452,7 +455,9 @@ class ConversationThread(ReadOnlyThread):
 class ThreadMoment(ReadOnlyThread):
     """A thread as it was at a checkpoint, which can be read and forked."""
 
-    async def fork(self, thread_id: str, *, at: int | None = None) -> ConversationThread:
+    async def fork(
+        self, thread_id: str | ThreadKey, *, at: int | None = None
+    ) -> ConversationThread:
         """
         Return a new thread with the first messages of this moment.
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from procrastinate import PsycopgConnector
-from procrastinate.exceptions import ConnectorException
+from procrastinate.exceptions import AppNotOpen, ConnectorException
 
 from foldline.threads.key import ThreadKey
 from foldline.workers.post import post_key
@@ -61,6 +61,9 @@ class News:
         while True:
             try:
                 await self._connector.listen_notify(self._hear, [self._channel])
+            except AppNotOpen:
+                # The store tells those who wait.
+                return
             except ConnectorException as error:
                 check_cancelled()
                 _LOG.debug("nobody is woken (%s)", type(error.__cause__).__name__)

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -29,10 +29,13 @@ __all__ = [
     "cause_of",
     "check_cancelled",
     "connector_of",
+    "has_other_tables",
     "is_open",
     "make_tables",
     "own_app",
     "patient_app",
+    "queue_error",
+    "queue_errors",
     "sweep",
 ]
 
@@ -71,15 +74,15 @@ def own_app(store: ThreadStore) -> App:
     return App(connector=connector)
 
 
-def patient_app(app: App, stopped: asyncio.Event) -> App:
-    """Return *app* for a worker that outlives its server, until *stopped* is set."""
+def patient_app(app: App, stopped: asyncio.Event, *, drains: bool = False) -> App:
+    """Return *app* for a worker that outlives its server, until *stopped* is set: see below."""
     made = App(
         connector=app.connector,
         periodic_defaults=app.periodic_defaults,  # pyright: ignore[reportUnknownMemberType] - theirs
     )
     made.tasks = app.tasks  # pyright: ignore[reportUnknownMemberType] - theirs
     made.periodic_registry = app.periodic_registry
-    made.job_manager = PatientManager(connector_of(app), stopped)
+    made.job_manager = PatientManager(connector_of(app), stopped, drains=drains)
     return made
 
 
@@ -138,6 +141,30 @@ def cause_of(error: Exception) -> str:
     return type(error.__cause__ or error).__name__
 
 
+@contextmanager
+def queue_errors() -> Generator[None]:
+    """Raise what the driver of a queue raises as a StoreError, which quotes nothing."""
+    try:
+        yield
+    except (ConnectorException, psycopg.Error) as error:
+        raise queue_error(error) from None
+
+
+def queue_error(error: Exception) -> StoreError:
+    """Return *error*, which the driver of a queue has raised, without what it may quote."""
+    text = "the queue cannot be reached ({}): try again, with the same turn_id"
+    if has_other_tables(error):
+        text = (
+            "run `procrastinate schema --apply`, or its migrations: the queue has other tables ({})"
+        )
+    return StoreError(text.format(cause_of(error)))
+
+
+def has_other_tables(error: Exception) -> bool:
+    """Whether tables or functions of the queue are missing, or those of another version."""
+    return isinstance(error.__cause__ or error, psycopg.ProgrammingError)
+
+
 def is_open(app: App) -> bool:
     """Whether *app* has its connections."""
     try:
@@ -156,10 +183,17 @@ def check_cancelled() -> None:
 class PatientManager(JobManager):
     """Keeps a worker alive while the server is away, and tells it later how its jobs ended."""
 
-    def __init__(self, connector: PsycopgConnector, stopped: asyncio.Event) -> None:
-        """Use the database of *connector*, and wait no longer for it once *stopped* is set."""
+    def __init__(
+        self, connector: PsycopgConnector, stopped: asyncio.Event, *, drains: bool = False
+    ) -> None:
+        """
+        Use the database of *connector*, and wait no longer for it once *stopped* is set.
+
+        With *drains* it is set here, when no job is left and none is done: one that is done may be
+        what another one of its thread waits for.
+        """
         super().__init__(connector)
-        self._stopped = stopped
+        self._stopped, self._drains = stopped, drains
         self._mine: set[int] = set()
         self._may_have_lost = False
 
@@ -169,6 +203,7 @@ class PatientManager(JobManager):
             if self._may_have_lost:
                 await self._give_back(worker_id)
                 self._may_have_lost = False
+            is_idle = not self._mine
             job = await super().fetch_job(queues, worker_id)
         except ConnectorException as error:
             if not isinstance(error.__cause__, _AWAY):
@@ -178,6 +213,8 @@ class PatientManager(JobManager):
             return None
         if job is not None and job.id is not None:
             self._mine.add(job.id)
+        elif self._drains and is_idle:
+            self._stopped.set()
         return job
 
     async def _give_back(self, worker_id: int) -> None:
@@ -274,5 +311,5 @@ async def _taken(
     except (StoreError, ThreadConflictError, ConnectorException):
         # The next sweep tells those who wait, or its worker was alive after all and has ended it.
         return False
-    _LOG.warning("job %d is taken over: its worker is dead", job.id)
+    _LOG.warning("job %d is taken over: its worker is dead, or its loop is blocked", job.id)
     return True

@@ -13,7 +13,7 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.postgres.store import PostgresStorage
 from foldline.workers.post import Post
-from foldline.workers.queue import connector_of, own_app
+from foldline.workers.queue import connector_of, own_app, queue_errors
 
 
 __all__ = ["FailedJob", "QueueStatus", "failed_jobs", "forget_failed", "queue_status", "status_of"]
@@ -162,9 +162,10 @@ async def status_of(
         ConfigError: The store is not on PostgreSQL.
     """
     app = own_app(store)
-    async with app.open_async():
-        if not await app.check_connection_async():
-            message = "this store has no queue yet: start a worker, or post a turn"
-            raise UsageError(message)
-        status = await queue_status(app, queue, lease=store.context.turn_lease, store=store)
-        return status, await failed_jobs(app, queue, limit=failed, store=store)
+    with queue_errors():
+        async with app.open_async():
+            if not await app.check_connection_async():
+                message = "this store has no queue yet: start a worker, or post a turn"
+                raise UsageError(message)
+            status = await queue_status(app, queue, lease=store.context.turn_lease, store=store)
+            return status, await failed_jobs(app, queue, limit=failed, store=store)

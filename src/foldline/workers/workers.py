@@ -4,11 +4,11 @@ import asyncio
 import logging
 import re
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
+from signal import SIGTERM, getsignal
 from time import monotonic
 from typing import Final, Self
 
-import psycopg
 from msgspec import to_builtins
 from procrastinate import App, Blueprint
 from procrastinate.exceptions import ConnectorException
@@ -32,10 +32,13 @@ from foldline.workers.news import News
 from foldline.workers.queue import (
     cause_of,
     connector_of,
+    has_other_tables,
     is_open,
     make_tables,
     own_app,
     patient_app,
+    queue_error,
+    queue_errors,
     sweep,
 )
 from foldline.workers.retries import Retries
@@ -159,10 +162,8 @@ class Workers:
             await self.store.open()
             if not is_open(self.app):
                 self._has_opened = True
-                try:
+                with queue_errors():
                     await self.app.open_async()
-                except (ConnectorException, psycopg.Error) as error:
-                    raise _away(error) from None
             if self._is_own:
                 await make_tables(self.app, self.store)
             self._is_ready = True
@@ -201,7 +202,8 @@ class Workers:
         name, had_failed = await put_turn(self.store, key, message, turn_id)
         lock = await self._put("answer", key, turn=name)
         if had_failed:
-            await forget_failed(self.app, self.queue, lock=lock, turn=name)
+            with queue_errors():
+                await forget_failed(self.app, self.queue, lock=lock, turn=name)
         return self.turn(key, name)
 
     def turn(
@@ -275,10 +277,8 @@ class Workers:
 
     async def _defer(self, task: str, lock: str, ids: Mapping[str, JSONValue]) -> None:
         put = self._opened().configure_task(f"{self.queue}:{task}", lock=lock, queue=self.queue)
-        try:
+        with queue_errors():
             await put.defer_async(**ids)
-        except (ConnectorException, psycopg.Error) as error:
-            raise _away(error) from None
 
     def _opened(self) -> App:
         if not is_open(self.app):
@@ -289,11 +289,13 @@ class Workers:
     async def status(self) -> QueueStatus:
         """Return how the queue stands."""
         store = self.store if self._is_own else None
-        return await queue_status(self._opened(), self.queue, lease=self.lease, store=store)
+        with queue_errors():
+            return await queue_status(self._opened(), self.queue, lease=self.lease, store=store)
 
     async def failed(self, *, limit: int = 20) -> list[FailedJob]:
         """Return the newest jobs that were given up."""
-        return await failed_jobs(self._opened(), self.queue, limit=limit, store=self.store)
+        with queue_errors():
+            return await failed_jobs(self._opened(), self.queue, limit=limit, store=self.store)
 
     async def run(
         self, *, concurrency: int = 10, patience: float = 30.0, wait: bool = True
@@ -301,11 +303,13 @@ class Workers:
         """
         Do the jobs of the queue until this process is told to stop, by SIGINT or SIGTERM.
 
+        A program that handles SIGTERM itself, as web servers do, hears both itself, and cancels this.
+
         Args:
             concurrency: How many jobs are done at once.
             patience: How many seconds turns that run have to end when the process is told to stop. A
                 turn that has not ended by then is given back, and another worker continues it.
-            wait: Whether to wait for more when the queue is empty.
+            wait: Whether to wait for more when no job is left that could begin.
 
         Raises:
             StoreError: The server cannot be reached.
@@ -313,23 +317,21 @@ class Workers:
         expect_whole("concurrency", concurrency, 1)
         expect_seconds("patience", patience)
         stopped = asyncio.Event()
-        app = patient_app(self.app, stopped)
+        app = patient_app(self.app, stopped, drains=not wait)
         async with self:
+            is_theirs = callable(getsignal(SIGTERM))
             # Not by the worker, which would hear nothing between two starts.
-            with on_stop(stopped.set):
-                while await self._goes_on(
-                    self._worker(app, concurrency, patience, wait=wait), stopped
-                ):
+            with nullcontext() if is_theirs else on_stop(stopped.set):
+                while await self._goes_on(self._worker(app, concurrency, patience), stopped):
                     _LOG.warning("the worker of queue %s starts again", self.queue)
                     await pause(stopped, _ROUND)
 
-    def _worker(self, app: App, concurrency: int, patience: float, *, wait: bool) -> Worker:
+    def _worker(self, app: App, concurrency: int, patience: float) -> Worker:
         return Worker(
             app,
             queues=[self.queue],
             name=self.queue,
             concurrency=concurrency,
-            wait=wait,
             fetch_job_polling_interval=_POLLS,
             shutdown_graceful_timeout=patience,
             install_signal_handlers=False,
@@ -340,7 +342,7 @@ class Workers:
         )
 
     async def _goes_on(self, worker: Worker, stopped: asyncio.Event) -> bool:
-        """Run *worker* until it is *stopped*, has done all, or fails: then another one has to go on."""
+        """Run *worker* until it is *stopped*, or fails: then another one has to go on."""
         ended = asyncio.Event()
         upkeep = asyncio.create_task(self._keep_up(worker, ended))
         asked = asyncio.create_task(stopped.wait())
@@ -359,10 +361,10 @@ class Workers:
         try:
             work.result()
         except ConnectorException as error:
-            # Taken for dead, perhaps after a pause of the machine.
-            _LOG.warning("the worker has ended (%s)", cause_of(error))
-            return not stopped.is_set()
-        return worker.wait and not stopped.is_set()
+            # Taken for dead, perhaps after a pause of the machine; or there are no tables yet.
+            reason = queue_error(error) if has_other_tables(error) else cause_of(error)
+            _LOG.warning("the worker has ended (%s)", reason)
+        return not stopped.is_set()
 
     async def _keep_up(self, worker: Worker, stopped: asyncio.Event) -> None:
         """Give signs of life, also while the last turns of a worker end, and take over jobs."""
@@ -377,7 +379,7 @@ class Workers:
                     await self.sweep()
                 if self._metrics is not None:
                     self._metrics.stood(await self.status())
-            except (ConnectorException, psycopg.Error, StoreError) as error:
+            except (ConnectorException, StoreError) as error:
                 quiet_until = monotonic() + self.lease / 2
                 _LOG.debug("jobs of dead workers wait (%s)", type(error).__name__)
             await pause(stopped, min(_ROUND, self.lease / 5))
@@ -385,9 +387,10 @@ class Workers:
     async def sweep(self) -> None:
         """Put the jobs of dead workers into the queue again; `run` does it every second."""
         most = self._retries.most_workers
-        taken = await sweep(
-            self.app, self.queue, lease=self.lease, most=most, give_up=self._give_up
-        )
+        with queue_errors():
+            taken = await sweep(
+                self.app, self.queue, lease=self.lease, most=most, give_up=self._give_up
+            )
         if self._metrics is not None and taken:
             self._metrics.took_over(taken)
 
@@ -396,7 +399,9 @@ class Workers:
         ids = {name: f"{job.task_kwargs.get(name, '')}" for name in ("tenant", "thread", "turn")}
         if all(ids.values()):
             key = ThreadKey(ids["tenant"], ids["thread"])
-            error = ExternalError("its workers died, one after the other: see their logs")
+            error = ExternalError(
+                "its workers died or were blocked, one after the other: see their logs"
+            )
             await give_up_turn(self.store, key, ids["turn"], error)
             self._news.tell(key, ids["turn"])
 
@@ -412,9 +417,3 @@ def _check_parts(
     if not _QUEUE.fullmatch(queue):
         message = "queue must be 1 to 40 characters of a-z 0-9 _, and begin with a letter"
         raise ConfigError(message)
-
-
-def _away(error: Exception) -> StoreError:
-    return StoreError(
-        f"the queue cannot be reached ({cause_of(error)}): post again with the same turn_id"
-    )

@@ -6,6 +6,7 @@ import time
 import psycopg
 import pytest
 from psycopg import errors
+from psycopg.conninfo import make_conninfo
 from psycopg_pool import AsyncConnectionPool
 
 from foldline.errors import (
@@ -219,6 +220,7 @@ def test_a_thread_knows_its_cancelled_commits(postgres_dsn: str, times: int) -> 
         (errors.ReadOnlySqlTransaction, StoreError, "replica"),
         (errors.DataCorrupted, StoreCorruptError, "damaged"),
         (errors.InvalidPassword, StoreError, "password"),
+        (errors.InvalidSqlStatementName, StoreError, "pooler"),
         (psycopg.OperationalError, StoreError, "cannot be reached"),
         (psycopg.DataError, StoreError, "was not called"),
     ],
@@ -230,3 +232,44 @@ def test_errors(error: type[psycopg.Error], kind: type[StoreError], text: str) -
     assert type(found) is kind
     assert text in str(found)
     assert SECRET not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "text"),
+    [
+        ({"dbname": "none"}, StoreError, "no such database"),
+        ({"user": "nobody"}, StoreError, "let this user connect"),
+        ({"user": "busy"}, StoreBusyError, "no more connections"),
+        ({"host": "/none"}, StoreError, "check address"),
+        ({"host": "none.invalid"}, StoreError, "check address"),
+    ],
+)
+async def test_a_refused_connection(
+    postgres_server: PostgresServer, wrong: dict[str, str], kind: type[StoreError], text: str
+) -> None:
+    """An address that is wrong in one word gets an error that says which word to look at."""
+    with psycopg.connect(postgres_server.dsn, autocommit=True) as connection:
+        connection.execute("CREATE ROLE busy LOGIN CONNECTION LIMIT 0")
+        try:
+            with pytest.raises(StoreError, match=text) as caught:
+                await PostgresStore(make_conninfo(postgres_server.dsn, **wrong)).open()
+        finally:
+            connection.execute("DROP ROLE busy")
+
+    assert type(caught.value) is kind
+
+
+def test_a_wrong_password() -> None:
+    """It is named as what it is; the server quotes the user, the error does not."""
+    said = f'connection failed: FATAL:  password authentication failed for user "{SECRET}"'
+    found = str(store_error(psycopg.OperationalError(said)))
+
+    assert "user or password" in found
+    assert SECRET not in found
+
+
+def test_an_event_loop_of_windows() -> None:
+    """The loop that Windows has by default, which the driver cannot use, is named with the cure."""
+    said = psycopg.InterfaceError("Psycopg cannot use the 'ProactorEventLoop' to run in async mode")
+
+    assert "run your program in one" in str(store_error(said))

@@ -5,6 +5,9 @@ from redis import exceptions
 
 from foldline.errors import CommitUnknownError, StoreBusyError, StoreError
 from foldline.threads.stores.redis.link import store_error
+from foldline.threads.stores.redis.store import RedisStore
+from tests.servers.redis import RedisServer
+from tests.threads.stores.redis_image import tell
 
 
 SECRET = "the bride wore green"
@@ -64,3 +67,11 @@ def test_errors_of_a_read(error: Exception, kind: type[StoreError]) -> None:
 
     assert type(found) is kind
     assert SECRET not in str(found)
+
+
+@pytest.mark.usefixtures("redis_url")
+async def test_a_wrong_password(redis_server: RedisServer) -> None:
+    """It is named as what it is, not as a Redis that cannot be reached."""
+    await tell(redis_server.url, "ACL", "SETUSER", "app", "on", ">other", "~*", "+@all")
+    with pytest.raises(StoreError, match="refuses this user or password"):
+        await RedisStore(f"unix://app:wrong@{redis_server.socket}").open()

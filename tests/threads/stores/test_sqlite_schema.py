@@ -14,7 +14,7 @@ from foldline.errors import StoreCorruptError, StoreError, StoreVersionError
 from foldline.history.messages import Message
 from foldline.threads.key import ThreadKey
 from foldline.threads.storage import StoredThread
-from foldline.threads.stores.sqlite.file import APPLICATION_ID
+from foldline.threads.stores.sqlite.file import APPLICATION_ID, Durability
 from foldline.threads.stores.sqlite.identity import number_in
 from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA
 from foldline.threads.stores.sqlite.store import SQLiteStorage, SQLiteStore
@@ -150,6 +150,25 @@ def test_what_is_not_ours_is_refused(
 
     # SQLite itself marks the header of a database as one with a log.
     assert path.read_bytes()[100:] == before[100:]
+
+
+@pytest.mark.parametrize("durability", ["full", "relaxed"])
+async def test_a_store_that_is_open_writes_nothing_more_to_a_newer_file(
+    tmp_path: Path, durability: Durability
+) -> None:
+    """A program that runs on while a newer one brings its file up to date is told to be upgraded."""
+    path = tmp_path / "a.db"
+    async with SQLiteStore(path, durability=durability) as store:
+        thread = await store.thread("t")
+        with closing(sqlite3.connect(path)) as connection:
+            number = number_in(connection)
+            number._replace(schema=NEWEST_SCHEMA + 1).write(connection)
+        for call in (thread.add_message(Message.user("x")), store.delete("t")):
+            with pytest.raises(StoreVersionError, match="upgrade foldline"):
+                await call
+        await thread.refresh()
+
+    assert thread.count == 0
 
 
 @pytest.mark.parametrize("name", OLD)

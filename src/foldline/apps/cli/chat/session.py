@@ -247,7 +247,7 @@ async def _fork(chat: Chat, argument: str, console: Console) -> None:
         message = "name the new thread, for example /fork other"
         raise UsageError(message)
     left = chat.thread.id
-    chat.thread = await chat.thread.fork(argument)
+    chat.thread = await chat.thread.fork(ThreadKey.named(argument))
     console.print(f"this is thread {chat.thread.id} now; {left} stays as it is")
 
 

@@ -60,17 +60,25 @@ _NEW: Final = frozenset({"commit_several", *SEVERAL.values()})
 _ROLLED_BACK: Final = ("40001", "40P01")
 # A broken connection; a server that stops and closes it.
 _ENDS: Final = ("08", "57P")
+_POOLED: Final = (StoreError, "a pooler in front of PostgreSQL must run in session mode")
+_REOPEN: Final = "close and open the store; a pooler must run in session mode"
 _TROUBLE: Mapping[str, tuple[type[StoreError], str]] = {
+    "08001": (
+        StoreError,
+        "PostgreSQL cannot be reached: check address and sslmode, and that it runs",
+    ),
     "25006": (StoreError, "read-only: a replica, or default_transaction_read_only is on"),
-    "28000": (StoreError, "PostgreSQL refuses this user"),
+    "26000": _POOLED,
+    "28000": (StoreError, "PostgreSQL does not let this user connect from here"),
     "28P01": (StoreError, "PostgreSQL refuses this user or password"),
     "3D000": (StoreError, "there is no such database"),
     "3F000": (StoreError, "the schema of the store is gone: close and open the store"),
     "40001": (StoreBusyError, "other transactions changed the same rows repeatedly"),
     "40P01": (StoreBusyError, "other transactions waited for the same rows repeatedly"),
     "42501": (StoreError, "this user may not use or create the tables of the store"),
-    "42883": (StoreError, "the functions of the store are gone: close and open the store"),
-    "42P01": (StoreError, "the tables of the store are gone: close and open the store"),
+    "42883": (StoreError, f"the functions of the store are gone: {_REOPEN}"),
+    "42P01": (StoreError, f"the tables of the store are gone: {_REOPEN}"),
+    "42P05": _POOLED,
     "42P07": (StoreError, "the schema has tables of another program: choose another schema"),
     "53100": (StoreError, "the disk of PostgreSQL is full"),
     "53300": (StoreBusyError, "PostgreSQL accepts no more connections"),
@@ -80,16 +88,28 @@ _TROUBLE: Mapping[str, tuple[type[StoreError], str]] = {
     "XX001": (StoreCorruptError, "a table of the store is damaged"),
     "XX002": (StoreCorruptError, "an index of the store is damaged"),
 }
+# Libpq has no code for a connection that was refused, only what the server says.
+_REFUSALS: Mapping[str, str] = {
+    r"no pg_hba\.conf entry|role \".*\" does not exist": "28000",
+    r"password authentication failed|no password supplied": "28P01",
+    r"database \".*\" does not exist": "3D000",
+    r"too many (clients|connections)|remaining connection slots": "53300",
+    r"the database system is ": "57P03",
+}
+_WINDOWS: Final = "PostgreSQL needs an asyncio.SelectorEventLoop: run your program in one"
 
 
 def store_error(error: "Error") -> StoreError:
     """Return *error* as an error of foldline, without the values that it may quote."""
     from psycopg import OperationalError  # noqa: PLC0415 - an optional package
 
-    state = error.sqlstate
+    state, name = error.sqlstate, type(error).__name__
+    if state is None and isinstance(error, OperationalError):
+        found = (code for text, code in _REFUSALS.items() if re.search(text, str(error)))
+        state = next(found, "08001")
     if state is None:
-        text = "cannot be reached" if isinstance(error, OperationalError) else "was not called"
-        return StoreError(f"PostgreSQL {text} ({type(error).__name__})")
+        is_windows = "ProactorEventLoop" in str(error)
+        return StoreError(f"{_WINDOWS if is_windows else 'PostgreSQL was not called'} ({name})")
     kind, text = _TROUBLE.get(state, (StoreError, "PostgreSQL refused a call"))
     return kind(f"{text} ({state})")
 
@@ -149,7 +169,10 @@ class PostgresLink:
             psycopg.conninfo.conninfo_to_dict(dsn)
         except (psycopg.ProgrammingError, UnicodeEncodeError):
             # It may hold a password, so it is not quoted.
-            message = "dsn must be a postgresql:// URL or a connection string of libpq"
+            message = (
+                "dsn must be a connection string of libpq, or a postgresql:// URL without a +driver "
+                "and with odd characters of the password as %XX"
+            )
             raise ConfigError(message) from None
         self.sql = read_statements()
         self.schema: Final = schema

@@ -344,7 +344,8 @@ class PostgresStore(ThreadStore):
         Use the database at *dsn*; its tables are created when it is first opened.
 
         Args:
-            dsn: Its address: a `postgresql://` URL or a connection string of libpq.
+            dsn: Its address: a `postgresql://` URL or a connection string of libpq. A pooler there
+                must run in session mode.
             schema: The schema of the tables, created if missing; each schema is a store.
             pool_size: How many connections are open at most.
             timeout: How many seconds the server may take to be reached, and as many to answer. The

@@ -82,15 +82,18 @@ def store_error(error: Exception, *, is_unknown: bool) -> StoreError:
         return CommitUnknownError(f"the connection to Redis broke in a commit ({name})")
     if name == "TimeoutError":
         return StoreBusyError(f"Redis did not answer in time ({name})")
-    return StoreError(f"Redis cannot be reached ({name})")
+    return StoreError(f"Redis cannot be reached: check its address, and that it runs ({name})")
 
 
 def _code(error: Exception) -> str:
     """Return the code of a refusal; empty if no Redis has answered."""
     names = {kind.__name__ for kind in type(error).__mro__}
     known = next((code for name, code in _CLASSES.items() if name in names), "")
-    if known or "ResponseError" not in names:
+    if known:
         return known
+    if "ResponseError" not in names:
+        # The driver hides why Redis has refused a connection.
+        return _code(error.__cause__) if isinstance(error.__cause__, Exception) else ""
     found = _CODE.search(str(error))
     if found is None and _NO_RIGHT in str(error):
         return "NOPERM"

@@ -34,7 +34,7 @@ _PLACES: Mapping[int, str] = {
     errno.EROFS: "its folder is read-only, and a store writes beside its file",
     errno.EACCES: _NOT_WRITABLE,
     errno.EPERM: _NOT_WRITABLE,
-    errno.ENOENT: "its folder does not exist",
+    errno.ENOENT: "its folder does not exist: make it first",
     errno.ENOSPC: "the disk is full",
 }
 

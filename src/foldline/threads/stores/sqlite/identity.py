@@ -20,10 +20,21 @@ from foldline.errors import StoreCorruptError
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error
 
 
-__all__ = ["FileNumber", "check_log", "lock_of", "log_of", "note_file", "noted", "number_in"]
+__all__ = [
+    "SCHEMA_MASK",
+    "FileNumber",
+    "check_log",
+    "lock_of",
+    "log_of",
+    "note_file",
+    "noted",
+    "number_in",
+]
 
 
 _SCHEMA_BITS: Final = 8
+SCHEMA_MASK: Final = (1 << _SCHEMA_BITS) - 1
+"""The bits of the number that are the version of the tables."""
 # The number is signed and stays above zero.
 _FILES: Final = 1 << 30 - _SCHEMA_BITS
 _NOTE: Final = re.compile(rb"(\d{1,10})\n")
@@ -47,7 +58,7 @@ class FileNumber(NamedTuple):
 def number_in(connection: sqlite3.Connection) -> FileNumber:
     """Return the number of the file that *connection* has open."""
     (number,) = connection.execute("PRAGMA user_version").fetchone()
-    return FileNumber(*divmod(number, 1 << _SCHEMA_BITS))
+    return FileNumber(number >> _SCHEMA_BITS, number & SCHEMA_MASK)
 
 
 def lock_of(path: Path) -> Path:

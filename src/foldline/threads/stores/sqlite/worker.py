@@ -7,15 +7,22 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from msgspec import Struct
 
-from foldline.errors import CommitUnknownError, FoldlineError, StoreCorruptError, StoreError
+from foldline.errors import (
+    CommitUnknownError,
+    FoldlineError,
+    StoreCorruptError,
+    StoreError,
+    StoreVersionError,
+)
 from foldline.threads.stores.home import Home
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error, store_error
 from foldline.threads.stores.sqlite.file import StoreFile
-from foldline.threads.stores.sqlite.identity import number_in
+from foldline.threads.stores.sqlite.identity import SCHEMA_MASK, number_in
+from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA
 from foldline.threads.stores.sqlite.pace import Pace
 
 
@@ -57,6 +64,11 @@ class _Transactions:
             raise CommitUnknownError(message) from rest
         cursor = connection.execute("BEGIN IMMEDIATE" if self._writes else "BEGIN")
         try:
+            if self._writes:
+                # A newer foldline may have brought the file up to date since it was opened.
+                (number,) = cursor.execute("PRAGMA user_version").fetchone()
+                if number & SCHEMA_MASK > NEWEST_SCHEMA:
+                    _refuse(number & SCHEMA_MASK)
             for job in jobs:
                 try:
                     job.result = job.call(connection)
@@ -99,6 +111,10 @@ class _Transactions:
             return store_error(error)
         self._leaves_rest = False
         return None
+
+
+def _refuse(schema: int) -> NoReturn:
+    raise StoreVersionError(what="the store", found=schema, known=NEWEST_SCHEMA)
 
 
 def _known_error(error: Exception) -> Exception:
