@@ -215,6 +215,11 @@ what a graph repeats is said twice
 - answer = answer[len(sent) :]
 + pass
 
+history/formats/openai_responses.py: agent/test_wire.py
+what changes the settings is folded away
+- "system" if kind in _SETTINGS else "assistant"
++ "assistant"
+
 history/formats/openai_responses.py: history/formats/test_wire_forms.py
 what a shell says is no output
 - if kind in _FUNCTIONS or isinstance(block.get("type"), str):
