@@ -45,9 +45,13 @@ def answer(request: dict[str, Any], step: int) -> list[Any]:
 
 
 async def _loop(
-    config: HistoryReductionConfig, steps: int
+    config: HistoryReductionConfig, steps: int, *, rules: int = 0
 ) -> tuple[list[Any], list[dict[str, Any]], int]:
-    """Return what is said in *steps* model calls, their requests, and how often it folds."""
+    """
+    Return what is said in *steps* model calls, their requests, and how often it folds.
+
+    With *rules* there is a system message after so many of them each.
+    """
     reducer = HistoryReducer(config, model="anthropic:claude-fable-5-1")
     state: HistoryReductionState | None = None
     said: list[Any] = [{"role": "user", "content": "Find all of them, never touch the invoices."}]
@@ -59,7 +63,23 @@ async def _loop(
         folds += reduced.event.status == "performed"
         requests.append(request)
         said += answer(request, step)
+        if rules and step % rules == rules - 1:
+            said.append({"role": "system", "content": f"Mode {step}."})
     return said, requests, folds
+
+
+@pytest.mark.parametrize("rules", [1, 2, 7])
+def test_a_system_message_in_the_middle_unbinds_no_thinking(rules: int) -> None:
+    """The vendor takes each request of such a conversation, before the first fold and after many."""
+    said, requests, folds = asyncio.run(_loop(FOLDS, 60, rules=rules))
+    sent = [one["messages"] for one in requests]
+    added = [one for one in said if one["role"] == "system"]
+
+    assert folds > 5
+    assert [check_thinking(one) for one in requests] == [[]] * 60
+    assert [check_anthropic(None, one) for one in sent] == [()] * 60
+    assert all(one in sent[-1] for one in added[:-1])
+    assert sum("signature" in str(one) for one in sent) > 40
 
 
 @pytest.mark.parametrize(

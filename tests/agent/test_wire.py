@@ -10,6 +10,7 @@ from foldline.history.messages import NativeFormat
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.grammars.anthropic import check_anthropic
 from foldline.testing.grammars.openai_chat import check_openai_chat
+from foldline.testing.grammars.openai_responses import check_openai_responses
 from foldline.testing.summarizer import ScriptedSummarizer
 
 
@@ -164,3 +165,25 @@ def test_several_items_of_one_message_come_back_as_the_very_objects() -> None:
 
     assert reduced.verdict.kind == "fold"
     assert all(one is other for one, other in zip(reduced.messages[-3:], end, strict=True))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"type": "additional_tools", "role": "developer", "tools": [{"type": "web_search"}]},
+        {"type": "configuration_update", "reasoning": {"effort": "low"}},
+    ],
+)
+def test_an_item_that_changes_settings_is_in_every_view(setting: dict[str, Any]) -> None:
+    """It holds for all that comes after it, so a fold leaves it in front, the very object."""
+    reducer = HistoryReducer(
+        HistoryReductionConfig(counting_unit="messages", target_count=2, summarization_threshold=0)
+    )
+    items = [{"role": "user", "content": "a question " * 30}, setting]
+    for at in range(6):
+        items += [{"role": "assistant", "content": f"{at} " * 90}, {"role": "user", "content": "?"}]
+    reduced = reducer.reduce_sync(items)
+
+    assert reduced.event.status == "performed"
+    assert reduced.messages[0] is setting
+    assert check_openai_responses(reduced.messages) == ()

@@ -11,6 +11,7 @@ from foldline.agent.known import KnownLists
 from foldline.agent.wire import read_items
 from foldline.agent.writers import Original, Writer, Written
 from foldline.history.messages import Message, NativeFormat
+from foldline.testing.grammars import check_anthropic
 
 
 Item: TypeAlias = dict[str, Any]
@@ -77,6 +78,7 @@ class Loop:
             self._write(known, copy.deepcopy(self.items)) for known in (self._known, KnownLists(0))
         )
         assert ours == theirs
+        self.view = ours
 
     def step(self, at: int) -> list[Item]:
         """Make the step number *at*."""
@@ -185,6 +187,24 @@ def test_a_system_message_in_between_is_where_the_format_has_it(format: NativeFo
     loop.add([{"role": "system", "content": "Be brief."}])
     loop.add([{"role": "user", "content": "Go on."}])
     loop.add(loop.step(50))
+
+
+@pytest.mark.parametrize("parts", ["as u a u", "asu a u", "as a u", "a s u a", "u s u a s a u"])
+def test_a_system_message_that_waits_for_its_place_is_never_lost(parts: str) -> None:
+    """What comes after it in Anthropic's may stand before it, and what comes later goes on from there."""
+    loop = Loop(ANTHROPIC)
+    said = {
+        "u": {"role": "user", "content": "And?"},
+        "a": {"role": "assistant", "content": "So."},
+        "s": {"role": "system", "content": "Be brief."},
+    }
+    for step in parts.split():
+        loop.add([said[one] for one in step])
+        assert check_anthropic(None, loop.view) == ()
+    for at in range(20, 23):
+        loop.add(anthropic(at))
+
+    assert sum(one["role"] == "system" for one in loop.view) == parts.count("s")
 
 
 def test_the_first_call_ends_what_either_vendor_takes() -> None:

@@ -341,6 +341,12 @@ a system message in between stays there
 + any(
 
 agent/writing.py: agent/test_writing.py
+a system message that waits is left out of what goes on
+- and not _is_rule(found[place - 1])
++ and False
+a user's text comes after a system message as it is
+- speaker = "user" if last.get("role") == "system" else last.get("role")
++ speaker = last.get("role")
 a step is written with all before it
 - messages, items = sources.last_turn(rest, found)
 + messages, items = 0, 0

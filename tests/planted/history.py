@@ -49,9 +49,22 @@ repair leaves the vendor's item as it was
 + [item]
 
 history/formats/renderings/anthropic.py: history/formats/test_anthropic_rendering.py
+a system message comes after an answer
+- if last is None or not (last.role == "user" or _ends_in_result(last)):
++ if last is None:
 a signed compaction stays where it was
 - turns = _from_compaction(turns)
 + turns = list(turns)
+
+history/history.py: history/test_served.py
+a cut tears a program from what it calls
+- if is_answer:
++ if not call_id:
+
+history/served.py: history/test_served.py
+what a program calls is shortened
+- return called != answered or
++ return
 
 history/history.py: history/test_boundaries.py
 cut inside a tool group
@@ -87,8 +100,8 @@ no exchange asked for keeps them all
 
 history/history.py: history/test_repair.py
 a call of a user takes an answer
-- if message.role == "assistant":
-+ if message.role:
+- if self._messages[-1].role == "assistant":
++ if self._messages[-1].role:
 a second call under an id is no damage
 - {*calls} - self._call_ids
 + {*calls}
@@ -201,6 +214,11 @@ the project of a run is its conversation
 what a graph repeats is said twice
 - answer = answer[len(sent) :]
 + pass
+
+history/formats/openai_responses.py: agent/test_wire.py
+what changes the settings is folded away
+- "system" if kind in _SETTINGS else "assistant"
++ "assistant"
 
 history/formats/openai_responses.py: history/formats/test_wire_forms.py
 what a shell says is no output

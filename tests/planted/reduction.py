@@ -150,7 +150,7 @@ the trigger is not strict
 
 reduction/view.py: properties/test_valid_requests.py
 system messages are lost
-- return [*history.system, *state.front_messages(), *rest]
+- return [*older, *state.front_messages(), *rest]
 + return [*state.front_messages(), *rest]
 damage is sent as it is
 - rest = repair(rest)
@@ -266,8 +266,8 @@ thinking stays in a message without media
 + case ReasoningPart() | GenericPart(opaque=True):
 +                 yield part
 what only a vendor can read is shortened
-- if is_sealed(message):
-+ if False:
+- return is_sealed(message) or is_of_program(message)
++ return is_of_program(message)
 a vendor's item still holds what was clipped
 - return replace(message, parts=parts, native=None)
 + return replace(message, parts=parts)

@@ -5,6 +5,7 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.signed import is_signed
+from foldline.reduction.shortening import clip
 from foldline.reduction.state import LABEL_TOKENS
 from foldline.reduction.view import view_of, view_tokens
 from tests.reduction.test_verdict import state_of
@@ -13,18 +14,34 @@ from tests.reduction.test_verdict import state_of
 CALL = ToolCallPart("c", "look_up", "{}")
 
 
-def test_all_system_messages_stand_in_front_in_order() -> None:
-    """Wherever they were said, they are kept, and stand in front of a summary."""
+def test_system_messages_stand_in_front_of_a_summary_or_at_their_places() -> None:
+    """All are kept, those before the cut in front, so that a new one changes nothing before it."""
     first, second = Message.system("one"), Message.system("two")
     history = History([Message.user("a"), first, Message.assistant("b"), second])
 
     assert [m.text for m in view_of(history)] == ["a", "one", "b", "two"]
-    assert [m.text for m in view_of(history, state_of(history, 1))] == [
-        "one",
-        "two",
-        "Summary",
-        "b",
+    state = state_of(history, 1)
+    assert [m.text for m in view_of(history, state)] == ["one", "Summary", "b", "two"]
+    history.extend([Message.user("c"), Message.system("three")])
+    texts = [m.text for m in view_of(history, state)]
+    assert texts == ["one", "Summary", "b", "two", "c", "three"]
+
+
+def test_a_system_message_stays_between_messages_that_are_shortened() -> None:
+    """What changes the messages around it leaves it where it was."""
+    said = [
+        Message.user("a"),
+        Message.assistant("b"),
+        Message.system("now"),
+        Message.user("c" * 900),
     ]
+    history = History(said)
+    entry = clip(history, 2, limit=60, recall=None)
+    assert entry is not None
+    view = view_of(history, state_of(history, 1, shortened=(entry,)))
+
+    assert [m.text[:1] for m in view[1:]] == ["b", "n", "c"]
+    assert len(view[-1].text) < 900
 
 
 def test_a_view_without_reduction_is_the_history() -> None:

@@ -63,7 +63,9 @@ def read_items(
         _check_kinds(given, Message, "a Message like the first")
         return Items(history=History(given, counter=counter), kept=given)
     made = _conversion(given, format, counter, KnownLists(0) if known is None else known)
-    writer = writer_of(made.wire, is_detected=format is None)
+    history = made.history
+    rules = len(history.system) - len(history.system_after(0))
+    writer = writer_of(made.wire, is_detected=format is None, rules=rules)
     return Items(history=made.history, kept=given, writing=Writing(made, given, writer))
 
 

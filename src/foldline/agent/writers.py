@@ -5,6 +5,8 @@ from itertools import chain, takewhile
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from msgspec import Struct
+
 from foldline.history.formats.detect import detect_items
 from foldline.history.formats.renderings.anthropic import render_anthropic
 from foldline.history.formats.renderings.openai_chat import render_openai_chat
@@ -40,25 +42,29 @@ class Written(NamedTuple):
     later: Writer
 
 
-def _by(render: Callable[[Sequence[Message], Original, bool], list[_Dict]]) -> Writer:
+def _by(render: Callable[..., list[_Dict]]) -> Writer:
     """Return the writer that *render* is, from any message on."""
 
-    def write(view: Sequence[Message], /, *, original: Original, opens: bool) -> Written:
-        return Written(render(view, original, opens), write, 0, write)
+    def write(view: Sequence[Message], /, *, original: Original, opens: bool) -> Written:  # noqa: ARG001
+        return Written(render(view, original=original), write, 0, write)
 
     return write
 
 
-def _anthropic_items(view: Sequence[Message], original: Original, opens: bool) -> list[_Dict]:  # noqa: FBT001 - see `Writer`
-    rendered = render_anthropic(view, original=original, opens=opens)
-    # The vendor has a field for system messages; a caller who has them here gets them here.
-    front = [original(message) or () for message in view if message.role == "system"]
-    return [*chain.from_iterable(front), *rendered.messages]
+class _Anthropic(Struct, frozen=True):
+    """Writes views of a list that begins with so many *rules*, system messages."""
+
+    rules: int
+
+    def __call__(self, view: Sequence[Message], /, *, original: Original, opens: bool) -> "Written":
+        rendered = render_anthropic(view, original=original, opens=opens, rules=self.rules)
+        # The vendor has a field for what comes first; a caller who has that here gets it here.
+        front = [original(message) or () for message in view if message.role == "system"]
+        items = [*chain.from_iterable(front[: self.rules]), *rendered.messages]
+        return Written(items, self, 0, self)
 
 
-_anthropic_messages = _by(_anthropic_items)
-_chat_messages = _by(lambda view, original, _: render_openai_chat(view, original=original))
-_response_items = _by(lambda view, original, _: render_openai_responses(view, original=original))
+_chat_messages = _by(render_openai_chat)
 
 
 def _detected_chat_messages(view: Sequence[Message], *, original: Original, opens: bool) -> Written:
@@ -86,15 +92,20 @@ def _is_either(message: Message, original: Original) -> bool:
 
 _WRITERS: Mapping[NativeFormat, Writer] = MappingProxyType(
     {
-        NativeFormat.ANTHROPIC: _anthropic_messages,
         NativeFormat.OPENAI_CHAT: _chat_messages,
-        NativeFormat.OPENAI_RESPONSES: _response_items,
+        NativeFormat.OPENAI_RESPONSES: _by(render_openai_responses),
     }
 )
 
 
-def writer_of(wire: NativeFormat, *, is_detected: bool) -> Writer:
-    """Return the writer of the format *wire*; a caller who names a format knows what is to come."""
+def writer_of(wire: NativeFormat, *, is_detected: bool, rules: int) -> Writer:
+    """
+    Return the writer of the format *wire*; a caller who names a format knows what is to come.
+
+    The list begins with *rules* system messages.
+    """
+    if wire is NativeFormat.ANTHROPIC:
+        return _Anthropic(rules)
     if is_detected and wire is NativeFormat.OPENAI_CHAT:
         return _detected_chat_messages
     return _WRITERS[wire]

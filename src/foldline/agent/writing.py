@@ -80,7 +80,11 @@ class Writing(Struct, frozen=True, eq=False):
         # What does not end with an item of the caller's own may end otherwise in a longer view.
         run = known.steps[-1] if known.steps else None
         last = self.kept[run.stop - 1] if isinstance(run, range) else None
-        if not is_object(last) or not _take_turns(last.get("role"), new):
+        if not is_object(last):
+            return None
+        # What a user says may come before it in a longer view.
+        speaker = "user" if last.get("role") == "system" else last.get("role")
+        if not _take_turns(speaker, new):
             return None
         if not all(map(is_, view[start:], self.made.history[-len(new) :])):
             return None
@@ -195,6 +199,9 @@ class _Sources:
             if index is None or places[index] == places[index - 1]:
                 continue
             place = where.get(id(given[places[index]]), 0)
+            if place and view[at - 1].role == "system" and not _is_rule(found[place - 1]):
+                # It was written behind this.
+                continue
             if place and is_said(plain(found[place - 1])) != is_said(self._item(places[index])):
                 return at, place
         return 0, 0
@@ -246,6 +253,10 @@ def _indexes(made: Conversion, view: list[Message]) -> dict[int, int]:
             messages = made.messages[:size]
             found |= {id(one): at for at, one in enumerate(messages) if id(one) in wanted}
     return found
+
+
+def _is_rule(item: Any) -> bool:
+    return plain(item).get("role") in ("system", "developer")
 
 
 def _first_block(item: _Dict) -> int:

@@ -12,12 +12,14 @@ from foldline.history.digest import digest_at
 from foldline.history.messages import Message
 from foldline.history.parts import (
     CompactionPart,
+    GenericPart,
     ReasoningPart,
     TextPart,
     ToolCallPart,
     ToolCallResponsePart,
 )
 from foldline.history.prefix import NO_PREFIX, Prefix
+from foldline.history.served import served_call
 from foldline.history.tokens import TokenCounter, TokenEstimator, checked_counts, count_message
 from foldline.history.units import CountingUnit
 
@@ -210,13 +212,12 @@ class History(Sequence[Message]):
                 continue
             if isinstance(part, ToolCallPart):
                 calls.append(part.id)
-                # A call by anybody else is damage, which no view keeps: nothing answers it.
-                if message.role == "assistant":
-                    self._calls.setdefault(part.id, []).append(position)
-                    self._open[position] = self._open.get(position, 0) + 1
+                self._called(part.id, position)
             elif isinstance(part, ToolCallResponsePart):
                 answers.append(part.id)
                 reach = min(reach, self._answered(part.id, position))
+            elif isinstance(part, GenericPart):
+                reach = min(reach, self._served(part, position))
             elif isinstance(part, ReasoningPart):
                 self._last_reasoning = position
             elif isinstance(part, CompactionPart):
@@ -243,6 +244,21 @@ class History(Sequence[Message]):
         if not fits:
             asked.clear()
             self._last_damage = self._length - 1
+
+    def _served(self, part: GenericPart, position: int) -> int:
+        """Return the position of the call that *part* answers, or its own; note what it calls."""
+        call_id, is_answer = served_call(part)
+        if is_answer:
+            return self._answered(call_id, position)
+        if call_id:
+            self._called(call_id, position)
+        return position
+
+    def _called(self, call_id: str, position: int) -> None:
+        # A call by anybody else is damage, which no view keeps: nothing answers it.
+        if self._messages[-1].role == "assistant":
+            self._calls.setdefault(call_id, []).append(position)
+            self._open[position] = self._open.get(position, 0) + 1
 
     def _answered(self, call_id: str, position: int) -> int:
         waiting = self._calls.get(call_id)
@@ -331,14 +347,13 @@ class History(Sequence[Message]):
             start = at
         return result + self._messages[start:]
 
-    def at(self, index: int) -> Message:
-        """
-        Return the message at *index*, system messages counted.
+    def system_after(self, length: int) -> list[tuple[int, Message]]:
+        """Return the system messages that more than *length* others precede, and how many do."""
+        first = bisect_right(self._system_at, length)
+        return [*zip(self._system_at[first:], self._system[first:], strict=True)]
 
-        Raises:
-            IndexError: There are not so many.
-            MessagesNotLoadedError: The message is not in memory.
-        """
+    def at(self, index: int) -> Message:
+        """Return the message at *index*, system messages counted."""
         places = [place + before for before, place in enumerate(self._system_at)]
         before = bisect_left(places, index)
         return self._system[before] if index in places[before:] else self[index - before]
@@ -446,11 +461,7 @@ class History(Sequence[Message]):
         return self._users[-1] if self._users else self._prefix.last_user
 
     def reach(self, index: int) -> int:
-        """
-        Return the index of the earliest call that the message at *index* answers.
-
-        It is *index* itself if the message answers no call of this history.
-        """
+        """Return the index of the earliest call that the message at *index* answers, or its own."""
         return self._reach[index - self._first]
 
     def first_open_call(self) -> int:
@@ -463,12 +474,7 @@ class History(Sequence[Message]):
         return next(iter(self._open), len(self))
 
     def whole_indexes(self, top: int, above: int) -> Iterator[int]:
-        """
-        Yield each index from *top* down to just over *above* where a cut tears nothing apart.
-
-        Neither a call from its result nor two neighboring messages of one assistant lie on both
-        sides of it.
-        """
+        """Yield each index from *top* down to just over *above* where a cut tears nothing apart."""
         at = bisect_right(self._whole, top)
         while at and self._whole[at - 1] > above:
             at -= 1

@@ -30,6 +30,7 @@ from foldline.history.parts import (
     is_opaque,
     texts_in,
 )
+from foldline.history.served import is_of_program
 from foldline.history.signed import is_sealed
 from foldline.history.tokens import TokenCounter, count_message
 
@@ -96,7 +97,7 @@ def clip(
     It has at most *limit* tokens, or as few as possible. What only its vendor can read stays.
     """
     message, counter = history[index], history.counter
-    if is_sealed(message):
+    if _stays(message):
         return None
     whole = history.tokens(index, index + 1)
     lengths = [len(text) for text in _texts(message)]
@@ -122,7 +123,7 @@ def clip(
 def bare(history: History, index: int) -> Shortened | None:
     """Return how to show only that the message called tools, or answered; None if it did not."""
     message = history[index]
-    if is_sealed(message) or not (message.tool_calls or message.tool_call_responses):
+    if _stays(message) or not (message.tool_calls or message.tool_call_responses):
         return None
     entry = Shortened(
         index=index, digest=_digest(history, index), tokens=0, note="", media=False, outline=True
@@ -143,6 +144,8 @@ def clear(history: History, index: int, *, name: str, recall: bool | None) -> Sh
         recall: Whether the model can call the tool `recall`; None names no place to look.
     """
     message, counter = history[index], history.counter
+    if _stays(message):
+        return None
     found = _identifiers(_texts(message))
     kept = f" Identifiers in it: {found}." if found else ""
     entry = Shortened(
@@ -154,6 +157,11 @@ def clear(history: History, index: int, *, name: str, recall: bool | None) -> Sh
     )
     entry = replace(entry, tokens=count_message(shown(message, entry), counter))
     return entry if entry.tokens < history.tokens(index, index + 1) else None
+
+
+def _stays(message: Message) -> bool:
+    """Whether only its vendor can read *message*, or refuses others without it."""
+    return is_sealed(message) or is_of_program(message)
 
 
 def clip_text(text: str, *, limit: int, counter: TokenCounter, note: str) -> str:

@@ -1,6 +1,7 @@
 """What the model is sent: system messages, summary, pinned message, and the rest."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -10,7 +11,7 @@ from foldline.history.repair import repair
 from foldline.history.signed import only_sealed, without_signed
 from foldline.history.tokens import count_message
 from foldline.reduction.budget import Budget
-from foldline.reduction.shortening import fitting, shown
+from foldline.reduction.shortening import Shortened, fitting, shown
 from foldline.reduction.state import HistoryReductionState
 
 
@@ -21,10 +22,11 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> lis
     """
     Return the view of *history* through *state*.
 
-    All system messages come first, in order; then the summary with its quotes, the pinned message,
-    and all messages after the cut: shortened as the record says, without reasoning that a vendor
-    may bind to what came before another view (the record says from where it stays), and repaired if
-    they are damaged. Without a reduction the view is all messages in their own order, repaired.
+    The system messages before the cut come first, in order; then the summary with its quotes, the
+    pinned message, and all messages after the cut: shortened as the record says, without reasoning
+    that a vendor may bind to what came before another view (the record says from where it stays),
+    and repaired if they are damaged. Without a reduction the view is all messages in their own
+    order, repaired.
 
     *state* has to be the active reduction of *history*: it is not checked here.
     """
@@ -32,31 +34,52 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> lis
         everything = history.everything()
         return list(repair(everything)) if history.is_damaged(0) else everything
     start, pin = state.summarized_up_to_index, state.pinned_index
-    rest: Sequence[Message] = _rest(history, state)
+    newer = history.system_after(start)
+    rest: Sequence[Message] = _rest(history, state, newer)
     pinned = None if pin is None else history[pin]
     if history.is_damaged(start) or (pinned and (pinned.tool_calls or pinned.tool_call_responses)):
         rest = repair(rest)
-    return [*history.system, *state.front_messages(), *rest]
+    older = history.system[: len(history.system) - len(newer)]
+    return [*older, *state.front_messages(), *rest]
 
 
-def _rest(history: History, state: HistoryReductionState) -> list[Message]:
+def _rest(
+    history: History, state: HistoryReductionState, newer: Sequence[tuple[int, Message]]
+) -> list[Message]:
+    """Return what comes after the summary, with the *newer* system messages at their places."""
     cut, pin = state.summarized_up_to_index, state.pinned_index
-    if not state.shortened and not history.has_reasoning(cut if pin is None else pin):
-        return history[cut:] if pin is None else [history[pin], *history[cut:]]
-    front = () if pin is None else (pin,)
-    entries = {one.index: one for one in fitting(history, state.shortened, cut=cut, pinned=pin)}
-    rest: list[Message] = []
+    said: Callable[[int, int], list[Message]] = lambda start, stop: history[start:stop]  # noqa: E731
+    if state.shortened or history.has_reasoning(cut if pin is None else pin):
+        entries = {one.index: one for one in fitting(history, state.shortened, cut=cut, pinned=pin)}
+        said = partial(_changed, history, state, entries)
+    rest = [] if pin is None else said(pin, pin + 1)
+    start = cut
+    for at, message in newer:
+        rest += (*said(start, at), message)
+        start = at
+    return rest + said(start, len(history))
+
+
+def _changed(
+    history: History,
+    state: HistoryReductionState,
+    entries: Mapping[int, Shortened],
+    start: int,
+    stop: int,
+) -> list[Message]:
+    """Return the messages from *start* to *stop*, shortened, and without what another view bound."""
     length, first = state.history_length, state.thinking_from
     bound_until = length if first is None else first
-    length = max(length, bound_until)
     # Only what was there before the record may be bound to another prefix, or be shortened.
-    for index in (*front, *range(cut, min(length, len(history)))):
+    last = max(start, min(stop, max(length, bound_until)))
+    made: list[Message] = []
+    for index in range(start, last):
         message: Message | None = history[index]
         if index < bound_until:
             message = without_signed(history[index])
         if message is not None:
-            rest.append(shown(message, entries[index]) if index in entries else message)
-    return rest + history[max(cut, length) :]
+            made.append(shown(message, entries[index]) if index in entries else message)
+    return made + history[last:stop]
 
 
 def view_tokens(history: History, state: HistoryReductionState | None = None) -> int:

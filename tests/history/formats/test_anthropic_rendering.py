@@ -1,5 +1,6 @@
 """Views rendered as Anthropic Messages requests."""
 
+from operator import is_
 from typing import Any
 
 import pytest
@@ -59,6 +60,70 @@ def test_system_messages_are_taken_out() -> None:
 
     assert view.system == [{"type": "text", "text": "one"}, {"type": "text", "text": "two", **MARK}]
     assert view.messages == [{"role": "user", "content": "hi"}]
+
+
+SEARCHED = [
+    {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
+    {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+]
+CALLED = [{"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}]
+ANSWERED = [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "r"}]
+
+
+@pytest.mark.parametrize(
+    ("given", "places"),
+    [
+        ("u s a u", "u s a u"),
+        ("u s s a u s", "u s s a u s"),
+        ("u s u a", "u s a"),
+        ("u a s u", "u a u s"),
+        ("u c s r", "u c r s"),
+        ("u w s a", "u w s a"),
+        ("u a s a u", "u a u s a u"),
+        ("u a s", "u a u s"),
+        ("s a u", "u s a u"),
+        ("u a o u", "u a u o"),
+    ],
+)
+def test_a_later_system_message_comes_between_the_user_and_an_answer(
+    given: str, places: str
+) -> None:
+    """Or behind what a tool of the vendor returned; where it is already, its item is the same."""
+    rule = {"role": "system", "content": "be brief"}
+    options = {"role": "system", "content": [], "output_config": {"effort": "low"}}
+    items: dict[str, dict[str, Any]] = {
+        "u": {"role": "user", "content": "hi"},
+        "a": {"role": "assistant", "content": [{"type": "text", "text": "so"}]},
+        "c": {"role": "assistant", "content": CALLED},
+        "r": {"role": "user", "content": ANSWERED},
+        "w": {"role": "assistant", "content": SEARCHED},
+        "s": rule,
+        "o": options,
+    }
+    said = [{**items[one]} for one in given.split()]
+    messages, original = read_with_originals(ANTHROPIC, said)
+
+    view = render_anthropic(messages, original=original, rules=0)
+
+    assert (view.system, check_anthropic(None, view.messages)) == ([], ())
+    roles = {"s": "system", "o": "system", "u": "user", "r": "user"}
+    assert [one["role"] for one in view.messages] == [
+        roles.get(one, "assistant") for one in places.split()
+    ]
+    if given == places:
+        assert all(map(is_, view.messages, said))
+
+
+def test_system_messages_in_front_are_taken_out() -> None:
+    """The first ones have a field of their own, and those after them are none of these."""
+    said = [Message.system("one"), Message.user("hi"), Message.system("two"), Message.system(" ")]
+    view = render_anthropic(said, rules=1)
+
+    assert view.system == [{"type": "text", "text": "one"}]
+    assert view.messages == [
+        {"role": "user", "content": "hi"},
+        {"role": "system", "content": "two"},
+    ]
 
 
 def test_an_opening_is_given() -> None:

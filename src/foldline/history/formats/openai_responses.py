@@ -5,7 +5,8 @@ Source: OpenAI Responses API reference, the request field `input` as a list, or 
 response. Neighboring items of the model (text, calls, reasoning) are one assistant message, the
 output of a call is a tool message, `developer` is read as `system`. The request to approve an MCP
 call and the answer to it are a call and its output, and so are a search for tools by the client and
-what it found. Items of every other kind are generic parts of an assistant message.
+what it found. Items that change the settings of a conversation are system messages, items of every
+other kind generic parts of an assistant message.
 
 Towards this format from another one, reasoning (it cannot be sent unless it is the vendor's own),
 sealed compactions and parts of unknown kinds are dropped; a readable compaction becomes text; a
@@ -76,6 +77,8 @@ _OF_THE_WIRE = frozenset({"type", "id", "call_id", "status"})
 _FUNCTIONS = frozenset({"function_call_output", "custom_tool_call_output"})
 _SEARCHES = frozenset({"tool_search_call", "tool_search_output"})
 _PAIR_IDS = {"mcp_approval_request": "id", "mcp_approval_response": "approval_request_id"}
+# They hold for all that comes after them.
+_SETTINGS = frozenset({"additional_tools", "configuration_update"})
 _COMPACTIONS = frozenset({"compaction", "compaction_summary", "context_compaction"})
 
 
@@ -91,7 +94,8 @@ def _message(fields: dict[str, Any]) -> Message:
         return Message(role=role, parts=_content(fields.get("content")), id=message_id)
     if _is_answer(fields, kind):
         return Message(role="tool", parts=(_answer(fields, kind),), id=message_id)
-    return Message(role="assistant", parts=(_model_part(fields, kind),), id=message_id)
+    role: Role = "system" if kind in _SETTINGS else "assistant"
+    return Message(role=role, parts=(_model_part(fields, kind),), id=message_id)
 
 
 def _usual(item: object) -> Message | None:

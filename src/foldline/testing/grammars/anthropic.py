@@ -1,14 +1,15 @@
 """
 What the Anthropic Messages API refuses in `system` and `messages`.
 
-Source: Anthropic Messages API reference, and the errors that the API answers; of compactions also
+Source: Anthropic Messages API reference, "Mid-conversation system messages" and "Programmatic tool
+calling", and the errors that the API answers, read on 2026-11-27; of compactions also
 platform.claude.com, "Compaction on demand" and "Compaction at a token threshold", and the errors
 `compaction_block_misplaced`, `compaction_block_ambiguous` and `compaction_content_mismatch` of the
 vendor's SDK, read on 2026-11-22.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 from foldline.history.formats.wire import is_list, is_object
@@ -23,6 +24,7 @@ _ASSISTANT_ONLY = {"tool_use", "thinking", "redacted_thinking", "server_tool_use
 _ID_LIMIT = 64
 _NAME_LIMIT = 128
 _CACHE_MARKS = 4
+_SERVED = frozenset({"server_tool_use", "mcp_tool_use"})
 _UNMARKABLE = frozenset({"thinking", "redacted_thinking"})
 
 
@@ -43,10 +45,12 @@ def check_anthropic(
         found.extend(_message(index, item, is_last=index == len(messages) - 1))
     if messages and not _opens(messages[0]):
         found.append(Violation(0, Rule.FIRST_ROLE, "the first message is not the user's"))
-    content = [*map(_blocks, messages)]
+    found.extend(_rules(messages))
+    content = [_blocks(one) for one in messages if not _is_rule(one)]
     found.extend(_pairs(content))
+    found.extend(_served(content))
     found.extend(_compactions(messages, said))
-    blocks = chain(_objects(system or ()), *content)
+    blocks = chain(_objects(system or ()), *map(_blocks, messages))
     marked = [block for block in blocks if block.get("cache_control") is not None]
     if any(block.get("type") in _UNMARKABLE for block in marked):
         found.append(Violation(-1, Rule.CACHE_MARKS, "a thinking block carries a cache mark"))
@@ -61,6 +65,40 @@ def _opens(item: Any) -> bool:
         return False
     first = _blocks(item)[:1]
     return item.get("role") == "user" or any(block.get("type") == "compaction" for block in first)
+
+
+def _is_rule(item: Any) -> bool:
+    return is_object(item) and item.get("role") == "system"
+
+
+def _rules(messages: Sequence[Any]) -> Iterator[Violation]:
+    """System messages come between what the user says, or a tool of the vendor returned, and an answer."""
+    before: Any = None
+    for index, (item, following) in enumerate(pairwise([*messages, None])):
+        if not _is_rule(item):
+            before = item
+            continue
+        last = [block.get("type") for block in _blocks(before)][-1:]
+        is_returned = any(str(kind).endswith("_tool_result") for kind in last)
+        if before is None or not (before.get("role") == "user" or is_returned):
+            yield Violation(index, Rule.ROLE, "a system message does not follow the user's")
+        if following is not None and following.get("role") == "user":
+            yield Violation(index, Rule.ROLE, "a system message does not precede an answer")
+
+
+def _served(content: Sequence[list[dict[str, Any]]]) -> Iterator[Violation]:
+    """What a tool of the vendor returned, and what its program called, comes after that call."""
+    called: set[object] = set()
+    for index, blocks in enumerate(content):
+        for block in blocks:
+            kind, caller = str(block.get("type")), block.get("caller")
+            if kind in _SERVED:
+                called.add(block.get("id"))
+            of_call = block.get("tool_use_id") if kind.endswith("_tool_result") else None
+            if is_object(caller) and "tool_id" in caller:
+                of_call = caller["tool_id"]
+            if of_call is not None and of_call not in called:
+                yield Violation(index, Rule.ORPHAN, "the call of a tool of the vendor is missing")
 
 
 def _compactions(messages: Sequence[Any], said: Sequence[Any]) -> Iterator[Violation]:
@@ -118,11 +156,11 @@ def _message(index: int, item: Any, *, is_last: bool) -> Iterator[Violation]:
         yield Violation(index, Rule.SHAPE, "the message is not an object")
         return
     role, content = str(item.get("role")), item.get("content")
-    if role not in {"user", "assistant"}:
+    if role not in {"user", "assistant", "system"}:
         yield Violation(index, Rule.ROLE, "the role is unknown")
     elif not isinstance(content, (str, list, tuple)):
         yield Violation(index, Rule.SHAPE, "content is neither a string nor a list")
-    elif not content and not (is_last and role == "assistant"):
+    elif not (content or item.get("output_config") or (is_last and role == "assistant")):
         yield Violation(index, Rule.CONTENT, "content is empty")
     elif is_list(content):
         yield from _content(index, content, role)

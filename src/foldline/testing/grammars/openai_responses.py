@@ -112,6 +112,9 @@ def _pairs(items: Sequence[Any]) -> Iterator[Violation]:
         call_id = item.get(_PAIR_KEYS.get(kind, "call_id")) if is_object(item) else None
         if not isinstance(call_id, str):
             continue
+        caller = item.get("caller")
+        if is_object(caller) and caller.get("caller_id", call_id) not in {*called, call_id}:
+            yield Violation(index, Rule.ORPHAN, "the program that calls is missing")
         if not _is_answer(kind):
             if call_id in called:
                 yield Violation(index, Rule.DUPLICATE_ID, "call_id is given twice")

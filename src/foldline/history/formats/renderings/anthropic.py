@@ -62,12 +62,17 @@ class _Turn(Struct):
 
 
 def render_anthropic(
-    view: Iterable[Message], *, original: Original | None = None, opens: bool = True
+    view: Iterable[Message],
+    *,
+    original: Original | None = None,
+    opens: bool = True,
+    rules: int | None = None,
 ) -> AnthropicView:
     """
     Write *view*, in which every call is directly followed by its result, as the vendor accepts it.
 
-    System messages are taken out, neighbors of one role become one message, blank text and
+    The first *rules* system messages are taken out, or all; a later one comes between what the user
+    says and the answer. Neighbors of one role become one message, blank text and
     unsigned thinking are left out. An item that *original* gives is used as it is unless something
     in it has to change. The rendering of a longer view begins with that of a shorter one, the
     last message of which may be extended; of more than four cache marks the older ones go.
@@ -79,21 +84,28 @@ def render_anthropic(
     ids = CallIds(_CALL_ID)
     system: list[dict[str, Any]] = []
     turns: list[_Turn] = []
+    # System messages that wait for their place.
+    waiting: list[_Turn] = []
     for message in checked_messages(view, ANTHROPIC.format):
         items = sent_items(message, _CONVERTER, original, _is_misplaced)
         if message.role == "system" and not message.is_summary:
-            blocks = chain.from_iterable(listed_blocks(item.get("content")) for item in items)
-            system += [one for one in blocks if one["type"] == "text" and _says_more(one)]
+            said = [_system_turn(item) for item in items]
+            if rules is None or rules > 0:
+                blocks = chain.from_iterable(turn.blocks for turn in said)
+                system += [one for one in blocks if one["type"] == "text"]
+                rules = None if rules is None else rules - 1
+            else:
+                waiting += [turn for turn in said if turn.item is not None or turn.blocks]
             continue
         continues = message.native is not None and message.native.continues
         for item in items:
             turn = _turn(item, ids)
             if turn.blocks:
-                _append(turns, turn, continues=continues)
+                _append(turns, turn, waiting, continues=continues)
+    _place(turns, waiting)
     turns = _from_compaction(turns)
     if opens and (not turns or not _opens(turns[0])):
-        note = {"role": "user", "content": OPENING_NOTE}
-        turns.insert(0, _Turn("user", [text_block(OPENING_NOTE)], note))
+        turns.insert(0, _note(OPENING_NOTE))
     for turn in turns:
         _put_results_first(turn)
     _end_well(turns[-1])
@@ -139,6 +151,10 @@ def _from_compaction(turns: list[_Turn]) -> list[_Turn]:
 def _opens(turn: _Turn) -> bool:
     """Whether *turn* may come first: it is the user's, or begins with a compaction."""
     return turn.role == "user" or turn.blocks[0]["type"] == "compaction"
+
+
+def _note(text: str) -> _Turn:
+    return _Turn("user", [text_block(text)], {"role": "user", "content": text})
 
 
 def _turn(item: dict[str, Any], ids: CallIds) -> _Turn:
@@ -188,7 +204,33 @@ def _says_more(block: dict[str, Any]) -> bool:
     return block["type"] != "text" or bool(block["text"].strip())
 
 
-def _append(turns: list[_Turn], turn: _Turn, *, continues: bool) -> None:
+def _system_turn(item: dict[str, Any]) -> _Turn:
+    given = listed_blocks(item.get("content"))
+    blocks = [one for one in given if one["type"] != "text" or one["text"].strip()]
+    # One that only sets options has no content.
+    is_whole = blocks == given and (blocks or "output_config" in item)
+    return _Turn("system", blocks, item if is_whole else None)
+
+
+def _place(turns: list[_Turn], waiting: list[_Turn]) -> None:
+    """Put the system messages that are *waiting* where an answer may follow, and nothing else."""
+    if not waiting:
+        return
+    last = turns[-1] if turns else None
+    if last is None or not (last.role == "user" or _ends_in_result(last)):
+        turns.append(_note(EMPTY_NOTE if turns else OPENING_NOTE))
+    turns += waiting
+    waiting.clear()
+
+
+def _ends_in_result(turn: _Turn) -> bool:
+    """Whether *turn* is an answer that ends in what a tool of the vendor returned."""
+    return turn.role == "assistant" and turn.blocks[-1]["type"].endswith("_tool_result")
+
+
+def _append(turns: list[_Turn], turn: _Turn, waiting: list[_Turn], *, continues: bool) -> None:
+    if turn.role == "assistant":
+        _place(turns, waiting)
     if not turns or turns[-1].role != turn.role:
         turns.append(turn)
         return
@@ -209,8 +251,7 @@ def _put_results_first(turn: _Turn) -> None:
 
 def _end_well(turn: _Turn) -> None:
     """Take the white space off the end of an assistant message that ends the request."""
-    last = turn.blocks[-1]
-    if turn.role == "assistant" and last["type"] == "text":
+    if turn.role == "assistant" and (last := turn.blocks[-1])["type"] == "text":
         text = last["text"].rstrip()
         if text != last["text"]:
             turn.blocks[-1] = {**last, "text": text}
