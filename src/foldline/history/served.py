@@ -27,7 +27,7 @@ _CALLS: Mapping[str, str] = MappingProxyType(
 _ANSWERS: Mapping[str, str] = MappingProxyType({"program_output": "call_id"})
 _RESULT = "_tool_result"
 # An item whose call a program made, as it is kept.
-_calls_for = re.compile(r'"caller":\{[^}]*"(?:caller_id|tool_id)":').search
+_calls_for = re.compile(r'"caller":\{[^{}]{0,200}"(?:caller_id|tool_id)":').search
 
 
 class _Ids(Struct):
