@@ -11,7 +11,8 @@ which the model still reads. Three things must not be torn apart:
    *reach* (`History.reach`). A cut at `i` is torn exactly where some message at `q >= i` reaches
    below `i`. What is torn once stays torn, so a history crosses those indexes out when the message
    is appended and keeps the whole ones (`History.whole_indexes`). Parallel calls need no rule of
-   their own: the last of their results reaches back to them all.
+   their own: the last of their results reaches back to them all. Nor does a program that the
+   vendor runs: what it returns reaches back over all that it calls.
 2. **A call that still waits.** The newest exchange may hold calls whose results will come; no cut
    lies above the first of them. A call that an older exchange left without a result will never get
    one: it may be folded away, and the view repairs what is left of it.

@@ -94,7 +94,7 @@ def _message(fields: dict[str, Any]) -> Message:
         return Message(role=role, parts=_content(fields.get("content")), id=message_id)
     if _is_answer(fields, kind):
         return Message(role="tool", parts=(_answer(fields, kind),), id=message_id)
-    role: Role = "system" if kind in _SETTINGS else "assistant"
+    role = "system" if kind in _SETTINGS else "assistant"
     return Message(role=role, parts=(_model_part(fields, kind),), id=message_id)
 
 
