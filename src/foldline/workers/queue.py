@@ -18,7 +18,7 @@ from psycopg.sql import SQL, Identifier
 
 from foldline.errors import ConfigError, StoreError, ThreadConflictError
 from foldline.threads.store import ThreadStore
-from foldline.threads.stores.postgres.link import try_again
+from foldline.threads.stores.postgres.link import store_error, try_again
 from foldline.threads.stores.postgres.store import PostgresStorage
 from foldline.threads.waiters import pause
 
@@ -101,17 +101,16 @@ async def make_tables(app: App, store: ThreadStore) -> None:
     schema = f"{storage.link.schema}_queue"
     try:
         async with connector_of(app).pool.connection() as connection, connection.transaction():
-            if await _exists(connection):
-                return
             # Of several programs that start at once, one makes them.
             await connection.execute(
                 "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"foldline {schema}"]
             )
+            found = await connection.execute("SELECT to_regclass('procrastinate_jobs') IS NOT NULL")
+            if await found.fetchone() == (True,):
+                return
             await connection.execute(
                 SQL("CREATE SCHEMA IF NOT EXISTS {}").format(Identifier(schema))
             )
-            if await _exists(connection):
-                return
             await connection.execute(app.schema_manager.get_schema())
             # Of a thread with a long line of jobs, the first is found by one look.
             await connection.execute(
@@ -119,13 +118,8 @@ async def make_tables(app: App, store: ThreadStore) -> None:
                 " WHERE status IN ('todo', 'doing')"
             )
     except psycopg.Error as error:
-        message = f"the tables of the queue cannot be made ({error.sqlstate})"
+        message = f"the tables of the queue cannot be made: {store_error(error)}"
         raise StoreError(message) from None
-
-
-async def _exists(connection: AsyncConnection[object]) -> bool:
-    found = await connection.execute("SELECT to_regclass('procrastinate_jobs') IS NOT NULL")
-    return await found.fetchone() == (True,)
 
 
 def connector_of(app: App) -> PsycopgConnector:

@@ -75,7 +75,7 @@ _TROUBLE: Mapping[str, tuple[type[StoreError], str]] = {
     "3F000": (StoreError, "the schema of the store is gone: close and open the store"),
     "40001": (StoreBusyError, "other transactions changed the same rows repeatedly"),
     "40P01": (StoreBusyError, "other transactions waited for the same rows repeatedly"),
-    "42501": (StoreError, "this user may not use or create the tables of the store"),
+    "42501": (StoreError, "this user may not use or create the tables"),
     "42883": (StoreError, f"the functions of the store are gone: {_REOPEN}"),
     "42P01": (StoreError, f"the tables of the store are gone: {_REOPEN}"),
     "42P05": _POOLED,
