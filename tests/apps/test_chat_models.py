@@ -63,18 +63,26 @@ def test_a_vendor_answers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [one["role"] for one in asked[0].body["messages"]] == ["system", "user"]
 
 
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("costs", "--window and --prices"),
+        ("refold", "`context_window_size` and --prices"),
+        ("list", "`context_window_size` and `prices`"),
+    ],
+)
 def test_a_warning_names_the_options_of_the_command(
-    run: Run, monkeypatch: pytest.MonkeyPatch
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: str, named: str
 ) -> None:
-    """What the library says to set has another name on the command line."""
+    """What the library says to set has another name on the command line, if it is an option there."""
     said = "the window and the prices of x are unknown: set `context_window_size` and `prices`"
     monkeypatch.setattr(logging, "lastResort", logging.StreamHandler())
 
-    run("threads", "list")
+    run("threads", command)
 
     assert logging.lastResort is not None
     shown = logging.lastResort.format(logging.makeLogRecord({"msg": said}))
-    assert shown.endswith("are unknown: set --window and --prices")
+    assert shown == f"the window and the prices of x are unknown: set {named}"
 
 
 def test_a_refusal_says_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,9 @@
 """Verifying, copying, bringing back and judging a store from the command line."""
 
 import asyncio
+import re
 import shutil
+import tomllib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -281,6 +283,16 @@ def test_the_doctor_fails_if_data_is_in_danger(run: Run, store: Path) -> None:
     assert {"foldline", "Python", "msgspec", "SQLite", "free disk"} <= set(named)
     assert "quick check" in endangered.out
     assert (endangered.code, "chmod 600" in endangered.out) == (1, True)
+
+
+def test_the_doctor_knows_every_extra(run: Run, store: Path, root: Path) -> None:
+    """What `foldline[all]` installs is there or missing, the SDKs of the vendors too."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (every,) = project["optional-dependencies"]["all"]
+    facts = run("doctor", "--json").json()["facts"]
+    (said,) = (one["value"] for one in facts if one["name"] == "extras")
+
+    assert {*re.findall(r"\w+", said)} - {"missing", "none"} == {*every[9:-1].split(",")}
 
 
 def test_servers_are_verified_too(run: Run, redis_url: str, store: Path) -> None:

@@ -132,6 +132,8 @@ def test_a_program_that_fails_is_told_where(
         (["--app", "MODULE"], "--app MODULE:NAME"),
         ([], "--app MODULE:NAME"),
         (["walk"], "'walk' is neither run nor status"),
+        (["--app", "MODULE:others", "--queue", "more"], "whose queue is others: leave it out"),
+        (["status", "--app", "MODULE:others", "--queue", "more"], "--queue has no effect on"),
         (["--app", "MODULE:agent", "--store", "a.db"], "no store at"),
     ],
 )

@@ -83,7 +83,10 @@ def test_agents_are_given_by_name_too() -> None:
     [
         ({"agents": "openai:gpt-5"}, "agent must be an Agent, got str"),
         ({"agents": [3]}, "agent must be an Agent, got int"),
-        ({"agents": [*map(agent_named, "abc")]}, "3 agents needs an orchestrator"),
+        (
+            {"agents": [*map(agent_named, "abc")]},
+            "3 agents needs an orchestrator, such as RoundRobin",
+        ),
         ({"agents": [], "orchestrator": RoundRobin()}, "agents must not be empty"),
         ({"agents": {}, "orchestrator": RoundRobin()}, "agents must not be empty"),
         (

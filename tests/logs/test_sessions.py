@@ -29,6 +29,13 @@ CHAT = {
 EVENT = {"id": 0, "source": "user", "action": "message", "args": {"content": "Hi."}}
 
 
+OBSERVATION = {
+    "traceId": "t",
+    "type": "GENERATION",
+    "startTime": "2026-01-01T10:00:00Z",
+    "input": [HI],
+    "output": {"role": "assistant", "content": "Yes."},
+}
 SAMPLES: list[tuple[str, bytes]] = [
     ("foldline", encode_history([Message.user("Hi.")])),
     ("foldline", lines(OTEL, OTEL)),
@@ -85,6 +92,9 @@ SAMPLES: list[tuple[str, bytes]] = [
     ("chatgpt", lines(CHAT, CHAT)),
     ("langsmith", lines([{"run_type": "llm", "inputs": {"messages": [HI]}}])),
     ("langsmith", lines({"inputs": {"messages": [[HI]]}})),
+    ("langfuse", lines(OBSERVATION, OBSERVATION)),
+    ("langfuse", lines({"id": "t", "sessionId": "s", "observations": [OBSERVATION]})),
+    ("langfuse", lines([{**OBSERVATION, "input": {"messages": [HI]}}])),
 ]
 """The least input of each format, in each of its forms."""
 

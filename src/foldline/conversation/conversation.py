@@ -78,7 +78,7 @@ class Conversation:
             message = "agents must not be empty"
             raise ConfigError(message)
         if orchestrator is None and len(self._agents) > 1:
-            message = f"a conversation of {len(self._agents)} agents needs an orchestrator"
+            message = f"a conversation of {len(self._agents)} agents needs an orchestrator, such as RoundRobin()"
             raise ConfigError(message)
         given: object = orchestrator
         # A class has the methods of its instances.

@@ -28,7 +28,7 @@ from foldline.logs.importer import CONVERSATION, Importer, Session, read_each
 from foldline.logs.langchain import is_langchain, message_from_langchain
 
 
-__all__ = ["LANGSMITH"]
+__all__ = ["LANGSMITH", "given_messages", "run_recording"]
 
 
 _VENDORS = {
@@ -45,23 +45,24 @@ def _matches(document: Document) -> bool:
 
 
 def _read(document: Document) -> tuple[Session, ...]:
-    runs = [record for record in document.records if _given(maybe_object(record.value))]
+    runs = [record for record in document.records if given_messages(maybe_object(record.value))]
     calls = [one for one in runs if maybe_object(one.value).get("run_type") == "llm"] or runs
     calls.sort(key=lambda one: first_text(maybe_object(one.value), "start_time"))
-    return joined(read_each(calls, _recording, "the run"))
+    return joined(read_each(calls, run_recording, "the run"))
 
 
-def _given(run: Object) -> list[Any]:
+def given_messages(run: Object) -> list[Any]:
     """Return the messages that *run* was given; LangChain puts them into a list of lists."""
     inputs = maybe_object(run.get("inputs"))
     given = maybe_list(inputs.get("messages") or inputs.get("input"))
     return given[0] if given and isinstance(given[0], list) else given
 
 
-def _recording(run: Object) -> Recording:
+def run_recording(run: Object, *, format: str = "langsmith") -> Recording:
+    """Return what *run* was given and answered, as a recording in *format*."""
     extra = maybe_object(run.get("extra"))
     metadata = maybe_object(extra.get("metadata") or run.get("metadata"))
-    sent = _messages(_given(run))
+    sent = _messages(given_messages(run))
     if system := maybe_text(maybe_object(run.get("inputs")).get("system")):
         sent = (Message.system(system), *sent)
     with at("outputs"):
@@ -71,7 +72,7 @@ def _recording(run: Object) -> Recording:
         answer = answer[len(sent) :]
     session = Session(
         id=first_text(metadata, *CONVERSATION) or first_text(run, "trace_id", "id"),
-        format=LANGSMITH.name,
+        format=format,
         messages=(*sent, *answer),
     )
     return Recording(session=session, sent=len(sent))

@@ -23,6 +23,7 @@ from foldline.logs.codex import CODEX
 from foldline.logs.document import Document, Record, read_document
 from foldline.logs.importer import Importer, Session
 from foldline.logs.langchain import LANGCHAIN
+from foldline.logs.langfuse import LANGFUSE
 from foldline.logs.langsmith import LANGSMITH
 from foldline.logs.openhands import OPENHANDS
 from foldline.logs.pi import PI
@@ -46,6 +47,7 @@ FORMATS: tuple[Importer, ...] = (
     CHATGPT,
     LANGCHAIN,
     LANGSMITH,
+    LANGFUSE,
     *WIRE_FORMATS,
     CHAT_JSONL,
 )

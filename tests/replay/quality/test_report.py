@@ -68,8 +68,11 @@ def test_what_a_summary_lacks_is_recalled(tape: Tape) -> None:
     """A text without the booking loses it, and a search finds it; the rule stands beside the text."""
     report = quality_of([tape], _SHORT, summarizer=ScriptedSummarizer(repeat=_NOTHING))
 
-    old = _cells(report)["old values"]
+    old, every = _cells(report)["old values"], _cells(report)["all values"]
     assert old.shares[DIGEST].kept == 0
+    # Of all values: a tool result that was cleared, and not folded away, is recalled too.
+    assert KEPT["recalled"].startswith("values that the view lacks")
+    assert report.kept["recalled"].total == every.n - every.shares[DIGEST].kept
     assert LEDGER in old.losing()
     assert (report.kept["recalled"].kept, report.kept["recalled"].total) == (1, 1)
     assert (report.kept["rules"].kept, report.kept["rules"].total) == (1, 1)

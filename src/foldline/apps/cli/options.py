@@ -202,7 +202,7 @@ def takes(
 
     def decorate(run: Callable[..., None]) -> Callable[..., None]:
         def command(**given: Any) -> None:
-            name_flags()
+            name_flags([one.name for one in parameters])
             values = {**given, **fixed}
             made = [
                 kind(**{one.name: values[one.name] for one in group})

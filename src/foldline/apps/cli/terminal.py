@@ -35,8 +35,8 @@ __all__ = [
 
 
 _WIDTH_OF_FILES = 100
-# Where a warning of the library says what to set.
-_FLAGS = {"`context_window_size`": "--window", "`prices`": "--prices"}
+# What a warning of the library says to set, by the option of a command.
+_FIELDS = {"window": "`context_window_size`", "prices": "`prices`"}
 
 
 def output_console() -> Console:
@@ -68,17 +68,21 @@ def note(text: str) -> None:
     error_console().print(Text(f"note: {clean(text)}", style="dim"), soft_wrap=True)
 
 
-def name_flags() -> None:
-    """Have what is logged for want of another handler name options as the command has them."""
+def name_flags(options: Collection[str]) -> None:
+    """Have what is logged for want of another handler name *options*, which the command has."""
     if logging.lastResort is not None:
-        logging.lastResort.setFormatter(_Logged())
+        logging.lastResort.setFormatter(_Logged(options))
 
 
 class _Logged(logging.Formatter):
+    def __init__(self, options: Collection[str]) -> None:
+        super().__init__()
+        self._flags = {field: f"--{name}" for name, field in _FIELDS.items() if name in options}
+
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)
-        for name, flag in _FLAGS.items():
-            text = text.replace(name, flag)
+        for field, flag in self._flags.items():
+            text = text.replace(field, flag)
         return clean(text)
 
 

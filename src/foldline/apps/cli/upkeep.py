@@ -61,8 +61,12 @@ _NO_FILE = (
 )
 # The package that shows whether an extra is installed.
 _EXTRAS = {
+    "anthropic": "anthropic",
     "cli": "typer",
     "crypto": "cryptography",
+    "llm": "pydantic_ai",
+    "openai": "openai",
+    "otel": "opentelemetry",
     "postgres": "psycopg",
     "redis": "redis",
     "workers": "procrastinate",

@@ -24,6 +24,9 @@ from foldline.workers import FailedJob, QueueStatus, Workers, status_of
 __all__ = ["worker"]
 
 
+_QUEUE = "foldline"
+
+
 class _WorkerOptions(KeyOptions, frozen=True, kw_only=True):
     action: Annotated[
         str, argument("[run|status]", "run (the default) or status, of --app or --store.")
@@ -36,7 +39,9 @@ class _WorkerOptions(KeyOptions, frozen=True, kw_only=True):
             "module is looked for in the current folder too.",
         ),
     ] = None
-    queue: Annotated[str, option("NAME", "The queue of an `Agent`, or to show.")] = "foldline"
+    queue: Annotated[
+        str | None, option("NAME", "The queue of an `Agent`, or to show; foldline by default.")
+    ] = None
     concurrency: Annotated[int, option("N", "How many turns run at once.", min=1)] = 10
     patience: Annotated[
         float,
@@ -67,10 +72,19 @@ def worker(options: _WorkerOptions) -> None:
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     found = _found(options.app)
     if isinstance(found, Workers):
+        _check_queue(found, options)
         asyncio.run(_run(found, options))
         return
     with opened_store(options) as (runner, store):
-        runner.run(_run(Workers(found, store, queue=options.queue), options))
+        runner.run(_run(Workers(found, store, queue=options.queue or _QUEUE), options))
+
+
+def _check_queue(workers: Workers, options: _WorkerOptions) -> None:
+    if options.queue not in {None, workers.queue}:
+        message = (
+            f"--queue has no effect on {options.app}, whose queue is {workers.queue}: leave it out"
+        )
+        raise UsageError(message)
 
 
 async def _run(workers: Workers, options: _WorkerOptions) -> None:
@@ -141,8 +155,9 @@ def _spot(error: Exception) -> str:
 
 
 def _show_status(options: _WorkerOptions) -> None:
-    found, queue = _found(options.app) if options.app else None, options.queue
+    found, queue = _found(options.app) if options.app else None, options.queue or _QUEUE
     if isinstance(found, Workers):
+        _check_queue(found, options)
         queue = found.queue
         status, failed = asyncio.run(_stands(found))
     else:

@@ -48,7 +48,7 @@ AGES: Mapping[str, Callable[[Need], bool]] = MappingProxyType(
 
 KEPT: Mapping[str, str] = MappingProxyType(
     {
-        "recalled": "old values that the view lacks, found by the tool recall",
+        "recalled": "values that the view lacks, found by the tool recall",
         "first requests": "first requests, their first 60 characters",
         "requests": "user messages that are folded away, word for word",
         "rules": "rules in them, word for word",

@@ -1,0 +1,64 @@
+"""Observations of Langfuse."""
+
+from typing import Any
+
+import pytest
+
+from foldline.errors import FormatError
+from tests.logs.reading import read
+
+
+HI = {"role": "user", "content": "Where is AB12?"}
+FUNCTION = {"name": "look", "arguments": "{}"}
+CALLS = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "c", "type": "function", "function": FUNCTION}],
+}
+FOUND = {"role": "tool", "tool_call_id": "c", "content": "Lisbon"}
+SAID = {"role": "assistant", "content": "In Lisbon."}
+
+
+def observation(minute: int, given: Any, answer: Any, kind: str = "GENERATION") -> dict[str, Any]:
+    return {
+        "id": f"o{minute}",
+        "traceId": "t",
+        "type": kind,
+        "startTime": f"2026-01-01T10:{minute:02d}:00.000Z",
+        "model": "gpt-5-mini",
+        "input": given,
+        "output": answer,
+    }
+
+
+@pytest.mark.parametrize("is_body", [False, True])
+@pytest.mark.parametrize("answer", [SAID, "In Lisbon.", [SAID], {"choices": [{"message": SAID}]}])
+def test_generations_that_grow_are_one_session(answer: Any, *, is_body: bool) -> None:
+    """In the order of their times, with calls, results and the last answer; spans are left out."""
+    first, second = ([HI], [HI, CALLS, FOUND])
+    given = [{"messages": one} if is_body else one for one in (first, second)]
+
+    (session,) = read(
+        observation(9, {"city": "x"}, None, "SPAN"),
+        observation(2, given[1], answer),
+        observation(1, given[0], CALLS),
+    )
+
+    assert (session.id, session.format, session.calls) == ("t", "langfuse", (1, 3))
+    assert [one.role for one in session.messages] == ["user", "assistant", "tool", "assistant"]
+    assert session.messages[-1].text == "In Lisbon."
+
+
+def test_a_trace_names_its_session() -> None:
+    """The observations of a trace are of the session that it names."""
+    (session,) = read({"id": "t", "sessionId": "s", "observations": [observation(1, [HI], SAID)]})
+
+    assert (session.id, len(session.messages)) == ("s", 2)
+
+
+def test_a_wrong_message_is_named() -> None:
+    """The error names the observation and the message."""
+    wrong = observation(1, [{"role": "me", "content": ""}], None)
+
+    with pytest.raises(FormatError, match="observation 0: message 0: role 'me' is not one of"):
+        read({"observations": [wrong]})
