@@ -236,7 +236,11 @@ def _as_model(value: object) -> "Model[Any]":
 
         if isinstance(value, Model):
             return value  # pyright: ignore[reportUnknownVariableType] - Model[?]
-    hint = "" if wire_of(cast("object", value)) is None else ": `open_model(name, client=…)` makes one of a client"
+    hint = (
+        ""
+        if wire_of(cast("object", value)) is None
+        else ": `open_model(name, client=…)` makes one of a client"
+    )
     message = f"model must be 'vendor:model', a ProviderConfig or a ChatModel, got {got}{hint}"
     raise ConfigError(message)
 
