@@ -14,8 +14,8 @@ BEES = tuple(
     for at, text in enumerate(
         (
             (
-                "I bought two bee hives from Mr. Tolland in April, and I keep them behind the orchard. My sister Ines is "
-                "allergic to stings, so nobody may open them on Sundays, when she visits."
+                "I bought two bee hives from Mr. Tolland in April, and I keep them behind the orchard. My sister Clara is "
+                "allergic to bee venom, so nobody may open them on Sundays, when she visits."
             ),
             (
                 "Two hives are a good start. Put a low hedge in front of the entrance, so that the bees climb before "
@@ -80,7 +80,7 @@ def judge(text: str) -> Review:
     ],
 )
 def test_an_answer_that_names_nobody_is_refused(text: str) -> None:
-    """Where nothing is told of anybody, more than half of the words are the source's."""
+    """What says of nobody what he said or did needs more than half of its words from the source."""
     assert judge(text).defects == ELSEWHERE
 
 
@@ -89,7 +89,7 @@ def test_an_answer_that_names_nobody_is_refused(text: str) -> None:
     [
         (
             "Two hives behind the orchard, united in one because the marked queen was gone; 31 kilograms. Nobody opens "
-            "them on Sundays because Ines is allergic. Honey in the second half of July, formic acid afterwards."
+            "them on Sundays because Clara is allergic. Honey in the second half of July, formic acid afterwards."
         ),
         (
             "**Date:** extractor of the club in Wexbury on July 18\n**Jars:** from the cousin, labels with a linden leaf\n"
@@ -106,7 +106,7 @@ def test_an_answer_that_names_nobody_is_refused(text: str) -> None:
     ],
 )
 def test_a_summary_may_name_nobody_or_choose_its_words(text: str) -> None:
-    """It has the words of the source, or says what a side said or did: one of both is enough."""
+    """It has the words of the source, or says what a side said or did: either is enough."""
     review = judge(text)
 
     assert (review.defects, review.dropped) == ((), 0)
