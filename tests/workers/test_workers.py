@@ -303,7 +303,7 @@ class Listener(logging.Handler):
 
 
 async def test_an_app_without_tables(postgres_dsn: str) -> None:
-    """Whoever has not made the tables of an app of their own is told how, the log of a worker too."""
+    """Who has not made the tables of an app of their own is told how, in the log of a worker too."""
     app, listener = App(connector=PsycopgConnector(conninfo=postgres_dsn)), Listener("--apply")
     workers = Workers(agent_of()[0], PostgresStore(postgres_dsn), queue="support", app=app)
     logging.getLogger("foldline").addHandler(listener)

@@ -10,6 +10,7 @@ import pytest
 from foldline.history.messages import Message
 from foldline.threads.stores.sqlite.file import StoreFile
 from foldline.threads.stores.sqlite.inline_read import InlineReader
+from foldline.threads.stores.sqlite.pace import Pace
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.verify import verify_store
 from tests.threads.stores.opened import use
@@ -74,7 +75,9 @@ def test_damage_that_a_read_passes_over_leaves_inline_reads_at_work(torn: Path) 
             return error.sqlite_errorname
         return "nothing"
 
-    reader = InlineReader(StoreFile(torn, durability="full", busy_timeout=1.0))
+    file = StoreFile(torn, durability="full", busy_timeout=1.0)
+    # However long a busy machine takes.
+    reader = InlineReader(file, pace=Pace(clock=lambda: 0.0))
     with closing(reader.connect()):
         assert reader.answer(pass_over) == ("SQLITE_CORRUPT",)
         assert reader.answer(lambda c: c.execute("SELECT 1").fetchone()) == ((1,),)
