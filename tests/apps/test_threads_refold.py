@@ -70,7 +70,7 @@ def test_a_shard_that_is_none_is_refused(run: Run, shard: str) -> None:
 
 
 def test_all_threads_are_searched(run: Run) -> None:
-    """A text alone is searched in every thread of the tenant, page by page."""
+    """A text alone is searched in every thread of the tenant, page by page, and shown in columns."""
     first = run("threads", "search", '"parcel 1"', "--limit", "2", "--json").json()
     assert [one["id"] for one in first["matches"]] == ["ann", "ben"]
     rest = run("threads", "search", '"parcel 1"', "--after", first["next"], "--json").json()
@@ -79,6 +79,8 @@ def test_all_threads_are_searched(run: Run) -> None:
     assert "ann" in shown.out
     assert "more: --after" in shown.out
     assert "1 message found" in run("threads", "search", "ben", '"parcel 1"').out
+    found = run("threads", "search", '"parcel 1"').out.splitlines()
+    assert len({line.index("user") for line in found if "user" in line}) == 1
 
 
 @pytest.mark.parametrize("words", [["a", "b", "c"], ["ann", "parcel", "--after", "x"]])

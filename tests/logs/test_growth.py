@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 import pytest
+from msgspec.structs import replace
 
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Usage
 from foldline.logs.growth import Recording, joined
 from foldline.logs.importer import Session
 
@@ -82,6 +83,21 @@ def test_the_time_may_stand_in_the_system_messages() -> None:
 
     assert session.messages == (times[-1], *said[-1])
     assert session.calls == (2, 4, 4, 6)
+
+
+def test_each_answer_keeps_what_the_vendor_counted() -> None:
+    """The next request repeats an answer without its usage, which the recording of the answer has."""
+    first, second = (Usage(input_tokens=size, output_tokens=1) for size in (10, 30))
+
+    (session,) = joined(
+        [
+            recording(U, answer=[replace(A, usage=first)]),
+            recording(U, A, V, answer=[replace(B, usage=second)]),
+            recording(U, A, V, B, W),
+        ]
+    )
+
+    assert [one.usage for one in session.messages] == [None, first, None, second, None]
 
 
 def test_the_same_system_messages_are_preferred() -> None:

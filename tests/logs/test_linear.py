@@ -16,6 +16,14 @@ from tests.logs.reading import lines
 
 
 HI = {"role": "user", "content": "Hi."}
+SPAN = {"attributes": [{"key": "gen_ai.input.messages", "value": {"stringValue": "[]"}}]}
+OBSERVATION = {
+    "traceId": "t",
+    "type": "GENERATION",
+    "startTime": "",
+    "input": [HI],
+    "output": {**HI, "role": "assistant"},
+}
 
 
 def claude(uuid: Any, parent: Any, **fields: Any) -> dict[str, Any]:
@@ -58,6 +66,8 @@ INPUTS: dict[str, Callable[[int], bytes]] = {
     "codex counts": codex,
     "chat without ids": lambda n: lines(*[HI, {"role": "tool", "content": "x"}] * n),
     "equal ids": lambda n: lines(*[{"id": "a", "messages": [HI]}] * n),
+    "spans": lambda n: lines({"resourceSpans": [{"scopeSpans": [{"spans": [SPAN] * n}] * 2}]}),
+    "observations": lambda n: lines({"observations": [OBSERVATION] * n}),
     "equal bodies": lambda n: lines(*[{"model": "m", "messages": [HI]}] * n),
 }
 

@@ -8,7 +8,7 @@ import pytest
 
 from foldline.errors import FormatError
 from foldline.history.codec import encode_history, encode_message
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Usage
 from foldline.logs import read_sessions
 from tests.logs.reading import read
 
@@ -119,7 +119,15 @@ def test_spans_that_grow_are_one_session() -> None:
 
 def _exported(*spans: dict[str, Any]) -> dict[str, Any]:
     pairs = [
-        [{"key": key, "value": {"stringValue": value}} for key, value in one.items()]
+        [
+            {
+                "key": key,
+                "value": {"intValue": f"{value}"}
+                if isinstance(value, int)
+                else {"stringValue": value},
+            }
+            for key, value in one.items()
+        ]
         for one in spans
     ]
     return {"resourceSpans": [{"scopeSpans": [{"spans": [{"attributes": one} for one in pairs]}]}]}
@@ -136,14 +144,15 @@ def _exported(*spans: dict[str, Any]) -> dict[str, Any]:
     ids=["lines of an SDK", "a list", "OTLP", "lines of OTLP"],
 )
 def test_exported_spans_are_read(records: Callable[..., list[Any]]) -> None:
-    """An SDK and a collector put the attributes into spans, beside spans without messages."""
+    """An SDK and a collector put messages and counts into spans, beside spans without messages."""
     said = {"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}
     asked, answered, named = (
         f"gen_ai.{name}" for name in ("input.messages", "output.messages", "conversation.id")
     )
+    counts = {"gen_ai.usage.input_tokens": 9, "gen_ai.usage.cache_read.input_tokens": 4}
     spans = [
         {"gen_ai.operation.name": "execute_tool"},
-        {named: "c", asked: json.dumps([OTEL]), answered: json.dumps([said])},
+        {named: "c", asked: json.dumps([OTEL]), answered: json.dumps([said]), **counts},
         {named: "c", asked: json.dumps([OTEL, said, OTEL])},
     ]
 
@@ -151,6 +160,7 @@ def test_exported_spans_are_read(records: Callable[..., list[Any]]) -> None:
 
     assert (session.id, session.format, session.calls) == ("c", "otel", (1, 3))
     assert [message.text for message in session.messages] == ["Hi.", "Yes.", "Hi."]
+    assert session.messages[1].usage == Usage(input_tokens=9, cache_read_tokens=4)
 
 
 def test_items_are_sorted_by_conversation() -> None:

@@ -23,7 +23,7 @@ PRICES = Prices(input=10 * MILLION, output=20 * MILLION, cached_read=MILLION, mi
 
 
 def said(turns: int, *, usage: Usage | None = None, gap: float | None = None) -> History:
-    """Return a history of so many turns: 100 tokens of the user, 10 of the answer."""
+    """Return a history of so many turns: 100 tokens of the user, 10 of the answer, 6 of them written."""
     messages = []
     for turn in range(turns):
         asked = Message.user("word " * 96)
@@ -59,7 +59,7 @@ def test_calls_cost_what_is_new_and_what_the_cache_serves() -> None:
     stats = stats_of(said(3), [], PRICES)
 
     # The answers before are new too: a vendor has not read them as input.
-    assert stats.cost == pytest.approx(1_000 + (100 + 110 * 10) + (210 + 110 * 10) + 3 * 10 * 20)
+    assert stats.cost == pytest.approx(1_000 + (100 + 110 * 10) + (210 + 110 * 10) + 3 * 6 * 20)
     assert stats.savings == 0
 
 
@@ -67,7 +67,7 @@ def test_a_pause_makes_the_next_call_cold() -> None:
     """After the lifetime of the cache everything is written again."""
     stats = stats_of(said(2, gap=301), [], PRICES)
 
-    assert stats.cost == pytest.approx(1_000 + 2_100 + 2 * 10 * 20)
+    assert stats.cost == pytest.approx(1_000 + 2_100 + 2 * 6 * 20)
 
 
 def test_calls_that_would_not_fit_without_folds_are_counted() -> None:
@@ -233,7 +233,7 @@ def test_each_turn_has_its_calls_and_their_cost() -> None:
 
     found = [(one.number, one.message, one.calls, one.reported_calls) for one in stats.turns]
     assert found == [(0, 0, 1, 0), (1, 1, 2, 1), (2, 6, 1, 1)]
-    assert stats.turns[0].cost == pytest.approx(10 * 20)
+    assert stats.turns[0].cost == pytest.approx(6 * 20)
     assert stats.turns[2].cost == pytest.approx(billed(usage, PRICES))
     assert stats.turns[2].tokens < stats.turns[2].full_tokens
     assert sum(one.tokens for one in stats.turns) == stats.sent_tokens
@@ -287,7 +287,7 @@ def test_the_first_call_of_a_conversation_writes_its_system_message() -> None:
     history = said(1)
     history.append(Message.system("word " * 46))
 
-    assert stats_of(history, [], PRICES).cost == pytest.approx(10 * 150 + 20 * 10)
+    assert stats_of(history, [], PRICES).cost == pytest.approx(10 * 150 + 20 * 6)
 
 
 def test_the_tier_of_a_summary_is_that_of_one_of_its_calls() -> None:
@@ -310,4 +310,4 @@ def test_each_answer_of_several_agents_is_a_call() -> None:
     stats = stats_of(history, [], PRICES)
 
     assert (stats.calls, stats.sent_tokens, stats.reported_calls) == (3, 100 + 120 + 130, 1)
-    assert stats.cost == pytest.approx((1000 + 400) + (1000 + 20) + (120 + 100 + 200))
+    assert stats.cost == pytest.approx((1000 + 240) + (1000 + 20) + (120 + 100 + 120))

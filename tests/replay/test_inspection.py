@@ -108,6 +108,24 @@ def test_a_quoted_line_has_the_message_of_its_number(line: str, messages: tuple[
     assert (found.messages, found.is_verbatim) == (messages, line.startswith("[3]"))
 
 
+def test_a_line_of_words_in_most_messages_has_the_newest() -> None:
+    """A file that more than half of the messages are about is in one of them all the same."""
+    said = [Message.user(f"See src/a/parser.c, please: {number}.") for number in range(10)]
+    state = HistoryReductionState.create(
+        said,
+        "- src/a/: parser.c",
+        10,
+        target_count=1,
+        reduction_threshold=1,
+        message_count_at_reduction=10,
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+
+    (line,) = inspect_summary(History(said), state).lines
+
+    assert (line.messages, line.is_verbatim) == ((9,), False)
+
+
 def test_a_line_word_for_word_in_many_messages_has_the_newest() -> None:
     """Of many messages with the same line the newest six are named."""
     said = [Message.user("Run the tests again, please.") for _ in range(10)]

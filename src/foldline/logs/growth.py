@@ -78,14 +78,29 @@ def _sessions(chain: Sequence[tuple[int, Recording]]) -> Iterator[tuple[int, Ses
         return
     recordings = [recording for _, recording in chain]
     last = recordings[-1].session
+    calls = _calls(last.messages, recordings, sizes)
     said = f"this session is {len(chain):,} records, each of which continues an earlier one"
     session = replace(
         last,
         id=next((one.session.id for one in recordings if one.session.id), ""),
         notes=(said, *(note for one in recordings for note in one.session.notes)),
-        calls=_calls(last.messages, recordings, sizes),
+        messages=_counted(last.messages, recordings, calls),
+        calls=calls,
     )
     yield chain[0][0], session
+
+
+def _counted(
+    messages: Sequence[Message], recordings: Sequence[Recording], calls: Sequence[int]
+) -> tuple[Message, ...]:
+    """Return *messages* with what the vendor counted for each answer, which no later request repeats."""
+    counted = list(messages)
+    for place, recording in zip(calls, recordings, strict=False):
+        answer = recording.session.messages[recording.sent :]
+        usage = next((one.usage for one in answer if one.usage is not None), None)
+        if usage is not None and place < len(counted) and counted[place].role == "assistant":
+            counted[place] = replace(counted[place], usage=usage)
+    return tuple(counted)
 
 
 def _calls(

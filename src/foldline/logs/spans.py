@@ -16,6 +16,9 @@ from foldline.logs.vendors import OTEL_MESSAGES
 __all__ = ["span_records"]
 
 
+_DIGITS = 20
+
+
 def span_records(document: Document) -> tuple[Record, ...]:
     """Return the attributes of each span in *document* that holds messages, in the order written."""
     return tuple(
@@ -33,9 +36,15 @@ def _attributes(fields: Object) -> Iterator[Object]:
     )
     for span in chain.from_iterable(_objects(scope, "spans") for scope in scopes):
         yield {
-            maybe_text(pair.get("key")): maybe_object(pair.get("value")).get("stringValue")
+            maybe_text(pair.get("key")): _value(maybe_object(pair.get("value")))
             for pair in _objects(span, "attributes")
         }
+
+
+def _value(value: Object) -> Any:
+    # OTLP writes a whole number as text.
+    number = str(value.get("intValue", ""))
+    return int(number) if number.isdecimal() and len(number) < _DIGITS else value.get("stringValue")
 
 
 def _objects(fields: Object, key: str) -> Iterator[Any]:

@@ -12,6 +12,8 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from msgspec.structs import replace
+
 from foldline.errors import FormatError
 from foldline.history.codec import decode_history, decode_json, decode_message
 from foldline.history.formats import CONVERTERS
@@ -27,9 +29,10 @@ from foldline.history.formats.wire import (
     at,
     first_text,
     json_text,
+    maybe_count,
     maybe_object,
 )
-from foldline.history.messages import Message, NativeFormat
+from foldline.history.messages import Message, NativeFormat, Usage
 from foldline.logs.document import Document, Record
 from foldline.logs.growth import Recording, joined
 from foldline.logs.importer import Importer, Session, each_read, lists_in, read_each
@@ -37,6 +40,18 @@ from foldline.logs.vendors import OTEL_MESSAGES, OTEL_SYSTEM, exchange, has_part
 
 
 __all__ = ["FOLDLINE", "WIRE_FORMATS", "read_request"]
+
+
+_COUNTS = (
+    ("gen_ai.usage.input_tokens", "input_tokens"),
+    ("gen_ai.usage.output_tokens", "output_tokens"),
+    ("gen_ai.usage.cache_read.input_tokens", "cache_read_tokens"),
+    # Its name until 2026.
+    ("gen_ai.usage.cache_creation.input_tokens", "cache_write_tokens"),
+    ("gen_ai.usage.cache_write.input_tokens", "cache_write_tokens"),
+    ("gen_ai.usage.reasoning.output_tokens", "reasoning_tokens"),
+)
+"""What a span counts, by its attribute."""
 
 
 def read_request(body: Any, native: NativeFormat) -> tuple[Message, ...]:
@@ -122,7 +137,11 @@ def _spans(fields: Object) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
     system = _attribute(fields, OTEL_SYSTEM)
     items: list[Any] = [{"role": "system", "parts": system}] if system else []
     sent, answered = (_attribute(fields, key) for key in OTEL_MESSAGES)
-    return from_otel([*items, *sent]), from_otel(answered)
+    usage = Usage(**{name: maybe_count(fields.get(key)) for key, name in _COUNTS if key in fields})
+    answer = from_otel(answered)
+    if answer and usage.input_tokens:
+        answer = (*answer[:-1], replace(answer[-1], usage=usage))
+    return from_otel([*items, *sent]), answer
 
 
 def _attribute(fields: Object, key: str) -> list[Any]:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from foldline.history.history import History
 from foldline.history.messages import Usage
+from foldline.history.tokens import MESSAGE_TOKENS
 from foldline.reduction.balance import INSTRUCTION_TOKENS, begins_call, calls_of
 from foldline.reduction.budget import DEFAULT_WINDOW
 from foldline.reduction.prices import MILLION, Prices
@@ -326,8 +327,9 @@ def _cost(history: History, call: _Call, prices: Prices) -> float:
     if usage is not None:
         return billed(usage, prices)
     answer, size = _answer(history, call), _size(history, call.active, call.at)
-    said = history.tokens(answer.start, answer.stop) * prices.at(size).output / MILLION
-    return _sent(history, call, call.active, prices) + said
+    # What marks a message off from the next is read later, and not written.
+    said = max(0, history.tokens(answer.start, answer.stop) - MESSAGE_TOKENS * len(answer))
+    return _sent(history, call, call.active, prices) + said * prices.at(size).output / MILLION
 
 
 def _turns(history: History, calls: Sequence[_Call], prices: Prices | None) -> Iterator[TurnEntry]:

@@ -146,9 +146,11 @@ class _Holders:
 
     def _covering(self, line: str, end: int) -> Iterator[int]:
         """Yield few messages that together have most of the words of *line*."""
-        held = {word: self._of(word, end) for word in _words(spelled_out(line))}
+        found = ((word, self._of(word, end)) for word in _words(spelled_out(line)))
+        held = {word: holders for word, holders in found if holders}
         most = max(1, end * _COMMON)
-        rare = {word: holders for word, holders in held.items() if 0 < len(holders) <= most}
+        # A file that most messages are about is all that its line has.
+        rare = {word: holders for word, holders in held.items() if len(holders) <= most} or held
         left = {word: 1 / len(holders) for word, holders in rare.items()}
         total = sum(left.values())
         for _ in range(_MOST_MESSAGES):

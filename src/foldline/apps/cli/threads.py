@@ -437,8 +437,9 @@ def _match_facts(match: Match) -> dict[str, Any]:
 
 def _print_matches(found: Sequence[tuple[str, Match]]) -> None:
     console = output_console()
+    width = max((len(id) for id, _ in found), default=0)
     for id, one in found:
-        where = f"{id}  " if id else ""
+        where = f"{id:<{width}}  " if id else ""
         line = Text(f"{where}{one.number:>8,}  {one.message.role:<9}  ", style="dim")
         line.append(first_line(one.excerpt), style="not dim")
         console.print(line, soft_wrap=True)
