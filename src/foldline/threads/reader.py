@@ -221,7 +221,7 @@ class ThreadReader:
         if system:
             await self._check_apart([row for row in system if row.seq < first])
         opening = await self._prefix(rows, system, reduction.pinned_index)
-        # A system message is in the prefix wherever it stands, since a view has it in front.
+        # A system message is in the prefix wherever it stands, with its place.
         tail = [known for known in rows[1:] if not known.row.system] if system else rows[1:]
         return self.context.recent.history(self._key, opening, tail, self.context.counter)
 
