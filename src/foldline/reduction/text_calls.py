@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from foldline.history.codec import encode_json
 from foldline.history.messages import Message
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.reminders import without_reminders
 from foldline.reduction.written_calls import WrittenCall, tagged_values, written_calls
 
 
@@ -22,16 +23,15 @@ __all__ = ["text_results", "with_text_calls"]
 
 # How the harnesses of such agents begin a result: with a tag, with the call in brackets, with its id.
 _BEGINS = re.compile(
-    r"\s{0,9}(?:execution result of \[[^\]\n]{1,80}\]:|\[[^\n]{1,400}\] result:(?=\s|\Z)"
+    r"\s{0,9}(?:execution result of \[[^\]\n]{1,80}\]:|\[[^\n]{1,400}\] result:[ \t]{0,9}(?=\n|\Z)"
     r"|call id: \S{1,80}\n|tool (?:response|result|output)s?:\s{0,9}\n-{5,}"
     r"|exit ?code: -?\d{1,9} \([^\n]{1,40}\)\n"
     r"|<(?:\w{1,20}[-_])?(?:observation|outputs?|results?|response|returncode|stdout|exit_code"
     r"|exception|system)>)",
     re.IGNORECASE,
 ).match
-# So a user may begin as well, but hardly after every other call.
+# So a user may begin as well, but hardly after most calls.
 _OBSERVES = re.compile(r"\W{0,9}observations?:", re.IGNORECASE).match
-_LEAST_SHARE = 2
 # A user may begin so as well: they are results if every reply to such a call is one.
 _MAY_BEGIN = re.compile(
     r"\W{0,9}(?:[\w-]{1,20} ){0,2}(?:outputs?|results?|stdout|(?:exit|return) ?code)\s?:",
@@ -59,7 +59,8 @@ _FINE = "exit code 0"
 _PROMPT = re.compile(
     r"(?:\A|\n)((?!\S{0,60}://)(?:\S{0,50}[@:~/\]]\S{0,50}|\w{0,9}sh\S{0,12})[$#]) ?\Z"
 ).search
-_LONGEST_PROMPT = 70
+_TAG_ENDS = re.compile(r"</[\w-]{1,40}>\s{0,20}\Z").search
+_LONGEST_END = 70
 # Below a line with dashes the harness goes on to what the agent is to do now.
 _NEXT_HEADING = re.compile(r"\n\n[A-Z' ]{3,40}\n-{5,}\n").search
 # What the user has said in the same message is not the tool's.
@@ -86,7 +87,7 @@ def text_results(messages: Sequence[Message], *, is_first: bool) -> frozenset[in
     found = sure.intersection(replies)
     if not found:
         return _alike(messages, replies)
-    if any(_BEGINS(messages[at].text) for at in found) or len(found) * _LEAST_SHARE >= len(replies):
+    if any(_BEGINS(messages[at].text) for at in found) or 2 * len(found) > len(replies):
         others = (at for at in users if at and _is_of_harness(messages, at, replies))
         return frozenset(found.union(others))
     return frozenset()
@@ -98,7 +99,7 @@ def with_text_calls(messages: Sequence[Message], *, is_first: bool) -> tuple[Mes
     for at in text_results(messages, is_first=is_first):
         message = messages[at]
         calls = _calls_before(messages, at) if at else ()
-        told = _told(message.text, len(calls))
+        told = _told(without_reminders(message.text), len(calls))
         ids = [f"text-{at}", *(f"text-{at}-{place}" for place in range(1, len(told)))]
         results = map(ToolCallResponsePart, ids, told)
         read[at] = replace(message, role="tool", parts=tuple(results), native=None)
@@ -125,13 +126,17 @@ def _may_begin(text: str) -> bool:
 
 
 def _is_result(text: str) -> bool:
-    if _BEGINS(text):
-        return not _BY_USER(text)
-    return bool(_OBSERVES(text)) or _ends_with_prompt(text)
+    begun = _BEGINS(text)
+    if begun is None:
+        return bool(_OBSERVES(text)) or _ends_with_prompt(text)
+    # A user who writes below a result, or shows one, goes on in words.
+    if begun[0].endswith(">"):
+        return bool(_TAG_ENDS(text, max(0, len(text) - _LONGEST_END)))
+    return not _BY_USER(text)
 
 
 def _ends_with_prompt(text: str) -> bool:
-    prompt = _PROMPT(text[-_LONGEST_PROMPT:])
+    prompt = _PROMPT(text[-_LONGEST_END:])
     return prompt is not None and text.find(prompt[1]) == text.rfind(prompt[1])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
 from foldline.errors import FormatError
-from foldline.history.codec import decode_json
+from foldline.history.codec import decode_json, encode_json
 
 
 __all__ = ["WrittenCall", "tagged_values", "written_calls"]
@@ -29,6 +29,9 @@ _OPENING = re.compile(r"\s{0,20}<([A-Za-z][\w-]{0,40})>").match
 _CLOSING_LENGTH = 100
 # The editor of SWE-agent takes its commands from the shell.
 _EDITOR = re.compile(r"(open|create|edit|insert)[ \t]+(\S.*)", re.DOTALL).fullmatch
+_IS_SHOWN = re.compile(r"\s{0,9}\[?\{'").match
+# Python warns of others.
+_ESCAPE = re.compile(r"\\[\\'\"\nabfnrtvxuUN0-3]")
 _NAMES = ("name", "action", "tool", "tool_name")
 _INPUTS = ("arguments", "action_input", "parameters", "args", "tool_input")
 
@@ -140,9 +143,9 @@ def _fenced(text: str) -> Sequence[WrittenCall]:
 
 
 def _block(start: int, language: str, path: str | None, code: str) -> WrittenCall | None:
-    given = _given(code, language) if language in {"", "json"} else {}
-    if language == "json" or (call := _named(start, given)) is not None:
-        return _named(start, given)
+    named = _named(start, _given(code, language)) if language in {"", "json"} else None
+    if named is not None or language == "json":
+        return named
     if path is not None:
         return WrittenCall(start, language, {"path": path, "content": code})
     if language not in _SHELLS and not _IS_SHELL(language):
@@ -182,7 +185,10 @@ def _literal(text: str) -> object:
         return decode_json(text)
     except (FormatError, RecursionError):
         pass
+    if not _IS_SHOWN(text) or "\\" in _ESCAPE.sub("", text):
+        return None
     try:
-        return ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        # What JSON has no form for is no argument.
+        return decode_json(encode_json(ast.literal_eval(text.strip())))
+    except (FormatError, ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None

@@ -61,8 +61,8 @@ _COMPLAINT = re.compile(
     _OPENING
     + _any_of(
         r"(?:[Cc]ould not|[Cc]annot|[Cc]an['’]t|[Uu]nable to|[Ff]ailed to)\b",
-        r"(?:[A-Z][a-z]+ )?(?:[Cc]ommand|[Oo]peration|[Rr]equest|[Tt]ool|[Pp]rocess|[Ee]xecution)"
-        r" (?:was |has |call )?(?:aborted|cancelled|failed|interrupted|killed|rejected|timed out"
+        r"(?:[A-Z][a-z]+ )?(?:[Tt]ool )?(?:[Cc]ommand|[Oo]peration|[Rr]equest|[Tt]ool|[Pp]rocess"
+        r"|[Ee]xecution) (?:was |has |call )?(?:aborted|cancelled|failed|interrupted|killed|rejected|timed out"
         r"|denied|not found)\b",
         r"(?:[Pp]ermission|[Aa]ccess) denied|[Nn]o such |[Tt]imed out\b",
         r"(?:The )?[Uu]ser (?:has )?(?:rejected|refused|declined|denied)\b",
