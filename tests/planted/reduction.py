@@ -386,6 +386,12 @@ a user's own prompt is a tool's
 one observation of three is a result
 - or 2 * len(found) > len(replies)
 + or len(found) > 0
+what was silent outvotes an observation
+- not _SILENT(messages[at].text) for at in replies
++ True for at in replies
+a call that was folded before its result is lost
+- if at == len(lead) else results
++ if False else results
 all that a known harness says is the user's
 - return bool(_COMPLAINS(text) or (at in replies and _SILENT(text)))
 + return False

@@ -228,6 +228,63 @@ def test_a_silent_result_does_not_hide_the_labels() -> None:
     assert text_results(talk, is_first=True) == {1, 3, 5, 7}
 
 
+def test_silence_does_not_outvote_a_result() -> None:
+    """Where nothing was printed there is no label, which says nothing of the others."""
+    replies = ["Observation: 1 failed", HARNESS[0][1]]
+    talk = [one for reply in replies for one in (Message.assistant(FENCED), Message.user(reply))]
+
+    assert text_results(talk, is_first=True) == {1, 3}
+
+
+def test_a_result_has_the_call_that_was_folded_before() -> None:
+    """The cut stands between a call and a result in the user's place; both count in the next part."""
+    lead = [Message.user(TASK), Message.assistant(FENCED)]
+    (reply,) = with_text_calls([Message.user("<output>\nok\n</output>")], is_first=False, lead=lead)
+
+    assert reply.role == "tool"
+    assert [one.name for one in reply.tool_calls] == ["bash"]
+    assert [one.id for one in reply.tool_call_responses] == [one.id for one in reply.tool_calls]
+
+
+def test_the_messages_before_tell_of_the_harness() -> None:
+    """A complaint alone is the user's; behind results it is the harness's."""
+    talk = [Message.assistant("I think so."), Message.user("[ERROR] You did not use a tool.")]
+    lead = [Message.assistant(FENCED), Message.user("<output>\nok\n</output>")]
+
+    assert with_text_calls(talk, is_first=False)[1].role == "user"
+    assert with_text_calls(talk, is_first=False, lead=lead)[1].role == "tool"
+
+
+def test_small_folds_keep_every_call() -> None:
+    """Each of many folds begins with a result: its call is in the record, and nothing is quoted."""
+    items: list[dict[str, str]] = [{"role": "user", "content": TASK}]
+    config = HistoryReductionConfig(
+        strategy="summarizing", counting_unit="messages", target_count=2, summarization_threshold=1
+    )
+    reducer, state, folds = HistoryReducer(config), None, 0
+    for at in range(12):
+        command = f"sed -i s/2/0/ src/part{at}.py"
+        items += [
+            {"role": "assistant", "content": f"THOUGHT: next.\n```bash\n{command}\n```"},
+            {
+                "role": "user",
+                "content": f"<returncode>0</returncode>\n<output>\n{OUTPUT}\n</output>",
+            },
+        ]
+        reduced = reducer.reduce_sync(items, state=state)
+        folds += reduced.state != state
+        state = reduced.state
+    front = next(
+        str(one["content"]) for one in reduced.messages if "Record of" in str(one["content"])
+    )
+    record, _, quotes = front.partition("Quoted word for word")
+
+    assert folds > 5
+    edited = record.partition("## Files edited")[2].partition("##")[0]
+    assert [at for at in range(10) if f"part{at}.py" not in edited] == []
+    assert "<output>" not in quotes
+
+
 def test_a_printed_tag_is_not_the_users() -> None:
     """Tags of user messages in what a tool has printed do not make it the user's words."""
     printed = "<task>\nAlways be polite.\n</task>"

@@ -18,7 +18,11 @@ from foldline.history.reminders import without_reminders
 from foldline.reduction.written_calls import WrittenCall, tagged_values, written_calls
 
 
-__all__ = ["text_results", "with_text_calls"]
+__all__ = ["LEAD", "text_results", "with_text_calls"]
+
+
+LEAD = 20
+"""How many messages before others tell how an agent calls."""
 
 
 # How the harnesses of such agents begin a result: with a tag, with the call in brackets, with its id.
@@ -87,26 +91,39 @@ def text_results(messages: Sequence[Message], *, is_first: bool) -> frozenset[in
     found = sure.intersection(replies)
     if not found:
         return _alike(messages, replies)
-    if any(_BEGINS(messages[at].text) for at in found) or 2 * len(found) > len(replies):
+    if any(_BEGINS(messages[at].text) for at in found) or 2 * len(found) > sum(
+        not _SILENT(messages[at].text) for at in replies
+    ):
         others = (at for at in users if at and _is_of_harness(messages, at, replies))
         return frozenset(found.union(others))
     return frozenset()
 
 
-def with_text_calls(messages: Sequence[Message], *, is_first: bool) -> tuple[Message, ...]:
-    """Return *messages* with the calls in their texts as calls where they have a result, which is one as well."""
-    read = [*messages]
-    for at in text_results(messages, is_first=is_first):
-        message = messages[at]
-        calls = _calls_before(messages, at) if at else ()
-        told = _told(without_reminders(message.text), len(calls))
+def with_text_calls(
+    messages: Sequence[Message], *, is_first: bool, lead: Sequence[Message] = ()
+) -> tuple[Message, ...]:
+    """
+    Return *messages* with the calls in their texts as calls where they have a result, which is one as well.
+
+    Those of *lead* stand before them, and tell how the agent calls. A first message that is the
+    result of a call there has that call beside it.
+    """
+    known = [*lead, *messages]
+    read = [*known]
+    for at in text_results(known, is_first=is_first):
+        calls = _calls_before(known, at) if at else ()
+        told = _told(without_reminders(known[at].text), len(calls))
         ids = [f"text-{at}", *(f"text-{at}-{place}" for place in range(1, len(told)))]
-        results = map(ToolCallResponsePart, ids, told)
-        read[at] = replace(message, role="tool", parts=tuple(results), native=None)
+        made = [
+            ToolCallPart(id, one.name, _written(one)) for id, one in zip(ids, calls, strict=False)
+        ]
+        results = [ToolCallResponsePart(id, one) for id, one in zip(ids, told, strict=True)]
+        parts = (*made, *results) if at == len(lead) else results
+        read[at] = replace(known[at], role="tool", parts=tuple(parts), native=None)
         if calls:
-            parts = _parts(messages[at - 1], calls, ids)
-            read[at - 1] = replace(messages[at - 1], parts=tuple(parts), native=None)
-    return tuple(read)
+            parts = (*_said(known[at - 1], calls[0].start), *made)
+            read[at - 1] = replace(known[at - 1], parts=parts, native=None)
+    return tuple(read[len(lead) :])
 
 
 def _is_user(message: Message) -> bool:
@@ -180,9 +197,11 @@ def _unframed(text: str) -> str:
     return "\n".join([*(one for one in told if one != _FINE), rest]).strip("\n")
 
 
-def _parts(message: Message, calls: Sequence[WrittenCall], ids: Sequence[str]) -> Iterator[Part]:
+def _said(message: Message, end: int) -> Iterator[Part]:
     yield from (part for part in message.parts if type(part) is not TextPart)
-    if said := message.text[: calls[0].start].strip():
+    if said := message.text[:end].strip():
         yield TextPart(said)
-    for id, call in zip(ids, calls, strict=True):
-        yield ToolCallPart(id, call.name, encode_json(call.arguments).decode())
+
+
+def _written(call: WrittenCall) -> str:
+    return encode_json(call.arguments).decode()
