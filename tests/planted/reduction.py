@@ -384,8 +384,8 @@ a user's own prompt is a tool's
 - and text.find(prompt[1]) == text.rfind(prompt[1])
 + and bool(prompt[1])
 one observation of three is a result
-- or 2 * len(found) > len(replies)
-+ or len(found) > 0
+- or 2 * len(found) > sum(
++ or 99 * len(found) > sum(
 what was silent outvotes an observation
 - not _SILENT(messages[at].text) for at in replies
 + True for at in replies

@@ -367,6 +367,7 @@ def test_a_label_counts_if_every_reply_has_it() -> None:
 
     assert text_results(talk, is_first=True) == {1, 3, 5}
     assert not text_results([*talk[:-1], Message.user("Now the docs.")], is_first=True)
+    assert not text_results([*talk, *talk[:1], Message.user("Now the docs.")], is_first=True)
     assert not text_results(talk[:4], is_first=True)
 
 
