@@ -30,6 +30,7 @@ STYLES = {
         f"{OUTPUT}\n(Open file: n/a)\n(Current directory: /app)\nbash-$",
         CALL,
     ),
+    "prompt of a host": (FENCED, f"{OUTPUT}\nroot@4f2a:/app# ", CALL),
     "named shell": (
         "I look.\n```mswea_bash_command\npytest -q\n```",
         f"Observation: {OUTPUT}",
@@ -309,6 +310,8 @@ USERS = (
     "C#",
     "Now in\nF#",
     "It costs\n5$",
+    "It has to match\n^/api/v[0-9]+/users$",
+    "Observations: slow. Always vectorize.",
     "I see only this:\nhttp://localhost:3000/#",
     "Still fails, never use npm.\nbo@pc:~/app$ npm run build\nfailed\nbo@pc:~/app$",
     "[build 17] result: red. Always run the linter first.",

@@ -35,7 +35,7 @@ _BEGINS = re.compile(
     re.IGNORECASE,
 ).match
 # So a user may begin as well, but hardly after most calls.
-_OBSERVES = re.compile(r"\W{0,9}observations?:", re.IGNORECASE).match
+_OBSERVES = re.compile(r"\W{0,9}observation:", re.IGNORECASE).match
 # A user may begin so as well: they are results if every reply to such a call is one.
 _MAY_BEGIN = re.compile(
     r"\W{0,9}(?:[\w-]{1,20} ){0,2}(?:outputs?|results?|stdout|(?:exit|return) ?code)\s?:",
@@ -61,7 +61,7 @@ _EXIT = re.compile(
 _FINE = "exit code 0"
 # A shell has answered if it waits for the next command; a user who shows his own shows two prompts.
 _PROMPT = re.compile(
-    r"(?:\A|\n)((?!\S{0,60}://)(?:\S{0,50}[@:~/\]]\S{0,50}|\w{0,9}sh\S{0,12})[$#]) ?\Z"
+    r"(?:\A|\n)((?:\w{0,9}sh-?[\w.]{0,9}|\[?[\w.-]{1,30}@[\w.-]{1,30}[:\]]\S{0,60})[$#]) ?\Z"
 ).search
 _TAG_ENDS = re.compile(r"</[\w-]{1,40}>\s{0,20}\Z").search
 _LONGEST_END = 70
