@@ -263,6 +263,7 @@ def test_small_folds_keep_every_call() -> None:
         strategy="summarizing", counting_unit="messages", target_count=2, summarization_threshold=1
     )
     reducer, state, folds = HistoryReducer(config), None, 0
+    reduced = reducer.reduce_sync(items)
     for at in range(12):
         command = f"sed -i s/2/0/ src/part{at}.py"
         items += [

@@ -65,8 +65,8 @@ def _listed(text: str, at: int) -> Sequence[WrittenCall]:
     if not isinstance(listed, list):
         return ()
     start = min((call.start for call in _last_calls(text[:at])), default=at)
-    items = (one.get("function", one) for one in listed if isinstance(one, dict))
-    found = (_named(start, one) for one in items if isinstance(one, dict))
+    items = (_object(one) or {} for one in cast("list[object]", listed))
+    found = (_named(start, _object(one.get("function")) or one) for one in items)
     return [call for call in found if call is not None]
 
 
@@ -152,8 +152,8 @@ def _block(start: int, language: str, path: str | None, code: str) -> WrittenCal
         return WrittenCall(start, language, {"code": code})
     if (edited := _EDITOR(code)) is not None:
         is_path = edited[1] in {"open", "create"}
-        given = {"path" if is_path else "change": edited[2].strip()}
-        return WrittenCall(start, edited[1], given)
+        key = "path" if is_path else "change"
+        return WrittenCall(start, edited[1], {key: edited[2].strip()})
     return WrittenCall(start, "bash", {"command": code})
 
 
@@ -163,20 +163,25 @@ def _named(start: int, given: dict[str, object]) -> WrittenCall | None:
     inner = next((given[key] for key in _INPUTS if key in given), None)
     if not isinstance(name, str) or inner is None:
         return None
-    return WrittenCall(start, name, inner if isinstance(inner, dict) else _one(name, inner))
+    given = _object(inner)
+    return WrittenCall(start, name, _one(name, inner) if given is None else given)
 
 
 def _given(text: str, name: str) -> dict[str, object]:
     """Return the object *text*, or what the tool *name* most likely takes *text* as."""
     if text.startswith("{"):
-        value = _literal(text)
-        if isinstance(value, dict):
-            return cast("dict[str, object]", value)
+        value = _object(_literal(text))
+        if value is not None:
+            return value
     return _one(name, text)
 
 
 def _one(name: str, value: object) -> dict[str, object]:
     return {"command" if _IS_SHELL(name) else "input": value}
+
+
+def _object(value: object) -> dict[str, object] | None:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else None
 
 
 def _literal(text: str) -> object:
