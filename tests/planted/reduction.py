@@ -402,6 +402,11 @@ a label that two replies of three have is enough
 - is_alike = all(
 + is_alike = any(
 
+reduction/request.py: reduction/test_text_calls.py
+a task that was folded before votes on what is a result
+- is_first = bool(self.lead) or not self.earlier
++ is_first = not (self.lead or self.earlier)
+
 reduction/written_calls.py: reduction/test_text_calls.py
 only the last of several blocks is a call
 - end, known = start, opening[1]

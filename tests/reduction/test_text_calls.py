@@ -247,6 +247,16 @@ def test_a_result_has_the_call_that_was_folded_before() -> None:
     assert [one.id for one in reply.tool_call_responses] == [one.id for one in reply.tool_calls]
 
 
+def test_the_task_before_does_not_vote() -> None:
+    """A task that was folded before is no reply, which would outvote the first observation."""
+    lead = (Message.user(TASK), Message.assistant(FENCED))
+    request = SummaryRequest(
+        messages=(Message.user("Observation: ok"),), lead=lead, earlier=("x",), prompt="", budget=9
+    )
+
+    assert [one.role for one in request.parsed] == ["tool"]
+
+
 def test_the_messages_before_tell_of_the_harness() -> None:
     """A complaint alone is the user's; behind results it is the harness's."""
     talk = [Message.assistant("I think so."), Message.user("[ERROR] You did not use a tool.")]

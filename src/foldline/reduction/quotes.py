@@ -206,7 +206,7 @@ def _results(history: History, aged: Collection[int]) -> frozenset[int]:
     """Return those of *aged* that tools have answered in the user's place."""
     first, last = min(aged, default=0), max(aged, default=-1)
     start = max(history.start, first - LEAD)
-    found = text_results(history[start : last + 1], is_first=not start)
+    found = text_results(history[start : last + 1], is_first=start < first or not start)
     return frozenset(start + at for at in found)
 
 

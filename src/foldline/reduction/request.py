@@ -110,7 +110,8 @@ class SummaryRequest(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def parsed(self) -> tuple[Message, ...]:
         """The messages, with calls that are written in the text of answers as calls; see `text_calls`."""
-        is_first = not (self.lead or self.earlier)
+        # What a message that was folded before is does not matter here.
+        is_first = bool(self.lead) or not self.earlier
         return with_text_calls(self.messages, is_first=is_first, lead=self.lead)
 
     @property

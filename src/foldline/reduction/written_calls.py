@@ -163,8 +163,8 @@ def _named(start: int, given: dict[str, object]) -> WrittenCall | None:
     inner = next((given[key] for key in _INPUTS if key in given), None)
     if not isinstance(name, str) or inner is None:
         return None
-    given = _object(inner)
-    return WrittenCall(start, name, _one(name, inner) if given is None else given)
+    arguments = _object(inner)
+    return WrittenCall(start, name, _one(name, inner) if arguments is None else arguments)
 
 
 def _given(text: str, name: str) -> dict[str, object]:
