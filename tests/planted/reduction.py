@@ -375,14 +375,48 @@ a record of format 1 is not whole
 
 reduction/text_calls.py: reduction/test_text_calls.py
 what the user says beside a result is the tool's
-- return bool(is_like) and not _BY_USER(text)
-+ return bool(is_like)
+- return not _BY_USER(text)
++ return True
+words below a tag are a tool's
+- return bool(_TAG_ENDS(text, max(0, len(text) - _LONGEST_END)))
++ return True
+a user's own prompt is a tool's
+- and text.find(prompt[1]) == text.rfind(prompt[1])
++ and bool(prompt[1])
+one observation of three is a result
+- or 2 * len(found) > sum(
++ or 99 * len(found) > sum(
+what was silent outvotes an observation
+- not _SILENT(messages[at].text) for at in replies
++ True for at in replies
+a call that was folded before its result is lost
+- if at == len(lead) else results
++ if False else results
+all that a known harness says is the user's
+- return bool(_COMPLAINS(text) or (at in replies and _SILENT(text)))
++ return False
 a task that ends with a prompt is a result
 - at for at in range(is_first, len(messages))
 + at for at in range(len(messages))
 a label that two replies of three have is enough
 - is_alike = all(
 + is_alike = any(
+
+reduction/request.py: reduction/test_text_calls.py
+a task that was folded before votes on what is a result
+- is_first = bool(self.lead) or not self.earlier
++ is_first = not (self.lead or self.earlier)
+
+reduction/written_calls.py: reduction/test_text_calls.py
+only the last of several blocks is a call
+- end, known = start, opening[1]
++ end, known = start, ""
+an example in another language is a call
+- if opening is None or opening[1] != (known or opening[1]):
++ if opening is None:
+what JSON cannot say breaks the fold
+- return decode_json(encode_json(ast.literal_eval(text.strip())))
++ return ast.literal_eval(text.strip())
 
 reduction/quotes.py: reduction/test_quotes.py
 a quote can be ended by its text

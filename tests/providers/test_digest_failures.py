@@ -50,6 +50,10 @@ FAILED = {
     "bash: ponyc: command not found": "bash: ponyc: command not found",
     "/bin/sh: 1: cd: can't cd to /x\nmake: *** [all] Error 2": "/bin/sh: 1: cd: can't cd to /x",
     "cc -c a.c\n" * 200 + "make: *** [all] Error 2": "make: *** [all] Error 2",
+    "[Errno 2] No such file or directory: 'a.py'": "[Errno 2] No such file or directory: 'a.py'",
+    "The tool execution failed with the following error:\n<error>\nno file\n</error>": (
+        "The tool execution failed with the following error: <error>"
+    ),
     "ls: cannot access 'x': No such file or directory": (
         "ls: cannot access 'x': No such file or directory"
     ),

@@ -1,8 +1,8 @@
 """
 What a harness says in the place of a user: reminders, each in a tag of its own.
 
-Claude Code puts them beside tool results and beside what the user types, Codex before the first
-message. A tag begins a line: a sentence with one in it speaks of it. A long one is no reminder: it holds
+Claude Code and Cline put them beside tool results and beside what the user types, Codex before the
+first message. A tag begins a line: a sentence with one in it speaks of it. A long one is no reminder: it holds
 the instructions of a project, which the user wrote.
 """
 
@@ -15,6 +15,7 @@ __all__ = ["is_reminder", "without_reminders"]
 _TAGS = (
     "system-reminder",
     "environment_context",
+    "environment_details",
     "ide_opened_file",
     "local-command-caveat",
     "local-command-stdout",

@@ -33,6 +33,7 @@ from foldline.reduction.request import Flow, SummaryRequest
 from foldline.reduction.spans import SummaryLayer, join_layers
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.statements import TYPED, unasked
+from foldline.reduction.text_calls import LEAD
 from foldline.reduction.writing import Writing, added, write
 
 
@@ -161,6 +162,9 @@ class FoldTask(Struct, frozen=True, kw_only=True, dict=True):
         room = min(source, self.replaced)
         return room, max(room - self.frame, min(room, LEAST_BUDGET))
 
+    def _lead(self, start: int) -> tuple[Message, ...]:
+        return tuple(self.history[max(self.history.start, start - LEAD) : start])
+
     def asked(
         self,
         messages: tuple[Message, ...],
@@ -177,6 +181,7 @@ class FoldTask(Struct, frozen=True, kw_only=True, dict=True):
         most = min(self.options.summary_budget, self.room // _SUMMARY_PART)
         request = SummaryRequest(
             messages=messages,
+            lead=self._lead(span[1] - len(messages)) if messages else (),
             earlier=earlier,
             prompt=self.prompt,
             focus=self.focus,

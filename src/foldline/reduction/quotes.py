@@ -23,7 +23,7 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.sendable import sendable
 from foldline.reduction.shortening import clip_text, pointer
 from foldline.reduction.statements import TYPED
-from foldline.reduction.text_calls import text_results
+from foldline.reduction.text_calls import LEAD, text_results
 
 
 __all__ = [
@@ -205,8 +205,8 @@ def _quotable(history: History, aged: Iterable[int], pins: Pins | None) -> Seque
 def _results(history: History, aged: Collection[int]) -> frozenset[int]:
     """Return those of *aged* that tools have answered in the user's place."""
     first, last = min(aged, default=0), max(aged, default=-1)
-    start = max(history.start, first - 1)
-    found = text_results(history[start : last + 1], is_first=not start)
+    start = max(history.start, first - LEAD)
+    found = text_results(history[start : last + 1], is_first=start < first or not start)
     return frozenset(start + at for at in found)
 
 

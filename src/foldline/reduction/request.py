@@ -70,6 +70,9 @@ class SummaryRequest(Struct, frozen=True, kw_only=True, dict=True):
     messages: tuple[Message, ...]
     """The newly aged messages, oldest first; empty when only *earlier* texts are merged."""
 
+    lead: tuple[Message, ...] = ()
+    """The last messages before those, which are summarized already: they tell what the first reply to."""
+
     earlier: tuple[str, ...] = ()
     """Summaries that the text replaces, oldest first: none, the previous one, or layers."""
 
@@ -107,7 +110,9 @@ class SummaryRequest(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def parsed(self) -> tuple[Message, ...]:
         """The messages, with calls that are written in the text of answers as calls; see `text_calls`."""
-        return with_text_calls(self.messages, is_first=not self.earlier)
+        # What a message that was folded before is does not matter here.
+        is_first = bool(self.lead) or not self.earlier
+        return with_text_calls(self.messages, is_first=is_first, lead=self.lead)
 
     @property
     def quoted(self) -> tuple[str, ...]:

@@ -61,14 +61,16 @@ _COMPLAINT = re.compile(
     _OPENING
     + _any_of(
         r"(?:[Cc]ould not|[Cc]annot|[Cc]an['’]t|[Uu]nable to|[Ff]ailed to)\b",
-        r"(?:[A-Z][a-z]+ )?(?:[Cc]ommand|[Oo]peration|[Rr]equest|[Tt]ool|[Pp]rocess|[Ee]xecution)"
-        r" (?:was |has |call )?(?:aborted|cancelled|failed|interrupted|killed|rejected|timed out"
+        r"(?:[A-Z][a-z]+ )?(?:[Tt]ool )?(?:[Cc]ommand|[Oo]peration|[Rr]equest|[Tt]ool|[Pp]rocess"
+        r"|[Ee]xecution) (?:was |has |call )?(?:aborted|cancelled|failed|interrupted|killed|rejected|timed out"
         r"|denied|not found)\b",
         r"(?:[Pp]ermission|[Aa]ccess) denied|[Nn]o such |[Tt]imed out\b",
         r"(?:The )?[Uu]ser (?:has )?(?:rejected|refused|declined|denied)\b",
         r"(?:Rejected|Refused|Declined|Denied): ",
         r"(?:File|Path|Directory|Module|Tool) (?:does not exist|not found)\b",
         r"No (?:changes made to|replacement was performed)\b",
+        # What Python says of an error of the system, behind the bracket.
+        r"Errno -?\d{1,5}\] ",
         # bash: ponyc: command not found, ls: cannot access 'x': No such file or directory
         r"[\w./+-]{1,120}: (?:[^\s:][^\n:]{0,200}: ){0,3}(?:[Nn]o such file or directory"
         r"|[Pp]ermission denied|(?:command )?not found|cannot |can't |[Nn]ot a directory"
