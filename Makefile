@@ -28,10 +28,10 @@ help: ## Show this list
 demo: $(VENV)/.demo ## Replay a recorded session; needs no key, no network and no data
 	@$(BIN)/foldline demo
 
-test: $(VENV)/.dev ## Run the checks and the tests that fit into three minutes on two cores
+test: $(VENV)/.dev ## Run the checks and all tests but the slow ones; four to eight minutes on two cores
 	@$(call both,$(MAKE) --no-print-directory check,-m "not slow and not long and not browser",,true)
 
-test-all: check test-rest ## Run every check, and every test with coverage; takes ten minutes
+test-all: check test-rest ## Run every check, and every test with coverage; takes half an hour
 
 test-rest: $(VENV)/.dev ## Run what `make test` leaves out: the other type checker, slow tests, coverage
 	@export HYPOTHESIS_PROFILE=thorough; \
