@@ -75,7 +75,7 @@ def test_each_message_of_the_assistant_is_a_call(call: MakeCall, tape_of: MakeTa
     assert [one.index for one in seen] == [1, 2, 4]
     assert [one.number for one in seen] == [1, 2, 3]
     assert [one.answer and one.answer.text for one in seen] == ["One.", "Two.", None]
-    assert [one.system for one in seen] == [1, 1, 1]
+    assert [len(one.view) - len(one.said) for one in seen] == [1, 1, 1]
 
 
 def test_front_and_retained_are_the_view(call: MakeCall, tape_of: MakeTape) -> None:

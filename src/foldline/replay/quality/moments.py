@@ -53,12 +53,15 @@ class Moment(Struct, frozen=True, kw_only=True):
     answer: Message | None
     # The request.
     view: tuple[Message, ...]
-    # How many system messages the view begins with.
-    system: int
     # What represents the beginning of the history; None without a fold.
     state: HistoryReductionState | None
     # Whether a fold was made for this call.
     folded: bool
+
+    @property
+    def said(self) -> tuple[Message, ...]:
+        """The request without system messages, which no fold takes away."""
+        return tuple(one for one in self.view if one.role != "system")
 
     @property
     def cut(self) -> int:
@@ -76,12 +79,12 @@ class Moment(Struct, frozen=True, kw_only=True):
     def front(self) -> tuple[Message, ...]:
         """What stands for the messages that are folded away: the summary and the quotes."""
         size = 0 if self.state is None else len(self.state.front_messages())
-        return self.view[self.system : self.system + size]
+        return self.said[:size]
 
     @property
     def retained(self) -> tuple[Message, ...]:
         """The messages that are not folded away, as they are shown."""
-        return self.view[self.system + len(self.front) :]
+        return self.said[len(self.front) :]
 
 
 def moments(
@@ -120,7 +123,6 @@ def moments(
             index=len(history),
             answer=tape.messages[position] if is_answered else None,
             view=tuple(reduced.messages),
-            system=len(history.system),
             state=state,
             folded=folded,
         )

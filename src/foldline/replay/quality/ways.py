@@ -111,7 +111,7 @@ class Ways:
         return ", ".join(taken)
 
     def _recent(self, moment: Moment) -> str:
-        room = tokens_of(moment.view[moment.system :], self._counter)
+        room = tokens_of(moment.said, self._counter)
         said, start = self._said, moment.index
         while start and said.sizes[start - 1] <= room:
             start -= 1
@@ -123,7 +123,7 @@ class Ways:
         return said.text[begin : said.starts[moment.index]]
 
     def _masked(self, moment: Moment) -> str:
-        room = tokens_of(moment.view[moment.system :], self._counter)
+        room = tokens_of(moment.said, self._counter)
         taken: list[str] = []
         results = 0
         for at in range(moment.index - 1, -1, -1):
