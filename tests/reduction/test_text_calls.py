@@ -440,6 +440,42 @@ def test_a_fold_takes_no_rule_from_a_result() -> None:
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        "All is done.</note>",
+        "It is a ``` and no block.",
+        'The settings:\n```json\n{"size": 1}\n```',
+    ],
+)
+def test_half_a_call_is_none(said: str) -> None:
+    """A tag that only ends, a fence that nothing opens, or an object without a name calls nothing."""
+    talk = [Message.assistant(said), Message.user("<output>\nfine\n</output>")]
+
+    assert with_text_calls(talk, is_first=True) == tuple(talk)
+
+
+def test_a_value_without_an_end_is_text() -> None:
+    """Of a call whose inner tag is never closed, all that is in the tags is what it is given."""
+    said = "<read_file>\n<path>src/a.py\n</read_file>"
+    answer, _ = with_text_calls(
+        [Message.assistant(said), Message.user("<output>\nfine\n</output>")], is_first=True
+    )
+
+    assert json.loads(answer.tool_calls[0].arguments) == {"input": "<path>src/a.py"}
+
+
+def test_a_complaint_follows_an_answer() -> None:
+    """What looks like a complaint of the harness, but comes after another message of the user, is his."""
+    talk = [
+        Message.assistant(FENCED),
+        Message.user("<output>\nfine\n</output>"),
+        Message.user("[ERROR] is what my screen shows."),
+    ]
+
+    assert text_results(talk, is_first=True) == {1}
+
+
+@pytest.mark.parametrize(
     "unit",
     [
         "<a>",
