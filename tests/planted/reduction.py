@@ -407,7 +407,7 @@ a task that was folded before votes on what is a result
 - is_first = bool(self.lead) or not self.earlier
 + is_first = not (self.lead or self.earlier)
 
-reduction/written_calls.py: reduction/test_text_calls.py
+reduction/written_calls.py: reduction/test_written_calls.py
 only the last of several blocks is a call
 - end, known = start, opening[1]
 + end, known = start, ""

@@ -1,5 +1,6 @@
 """A summary beside what it stands for, and what it lost."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -32,14 +33,14 @@ Digest of 5 messages (user 2, assistant 2, tool 1).
 Nothing of this was ever mentioned."""
 
 
-def _state(text: str, cut: int = 5) -> HistoryReductionState:
+def _state(text: str, cut: int = 5, said: Sequence[Message] = _SAID) -> HistoryReductionState:
     return HistoryReductionState.create(
-        _SAID,
+        said,
         text,
         cut,
         target_count=2,
         reduction_threshold=2,
-        message_count_at_reduction=7,
+        message_count_at_reduction=len(said),
         created_at=datetime(2026, 1, 1, tzinfo=UTC),
     )
 
@@ -111,15 +112,7 @@ def test_a_quoted_line_has_the_message_of_its_number(line: str, messages: tuple[
 def test_a_line_of_words_in_most_messages_has_the_newest() -> None:
     """A file that more than half of the messages are about is in one of them all the same."""
     said = [Message.user(f"See src/a/parser.c, please: {number}.") for number in range(10)]
-    state = HistoryReductionState.create(
-        said,
-        "- src/a/: parser.c",
-        10,
-        target_count=1,
-        reduction_threshold=1,
-        message_count_at_reduction=10,
-        created_at=datetime(2026, 1, 1, tzinfo=UTC),
-    )
+    state = _state("- src/a/: parser.c", 10, said)
 
     (line,) = inspect_summary(History(said), state).lines
 
@@ -129,15 +122,7 @@ def test_a_line_of_words_in_most_messages_has_the_newest() -> None:
 def test_a_line_word_for_word_in_many_messages_has_the_newest() -> None:
     """Of many messages with the same line the newest six are named."""
     said = [Message.user("Run the tests again, please.") for _ in range(10)]
-    state = HistoryReductionState.create(
-        said,
-        "- user: Run the tests again, please.",
-        10,
-        target_count=1,
-        reduction_threshold=1,
-        message_count_at_reduction=10,
-        created_at=datetime(2026, 1, 1, tzinfo=UTC),
-    )
+    state = _state("- user: Run the tests again, please.", 10, said)
 
     (line,) = inspect_summary(History(said), state).lines
 

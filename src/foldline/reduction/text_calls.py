@@ -7,7 +7,7 @@ has said is neither taken for the user's wish nor quoted as his words.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -82,21 +82,28 @@ def text_results(messages: Sequence[Message], *, is_first: bool) -> frozenset[in
     The first one is none if it *is first* in the conversation; else the answer after it tells how the
     agent calls.
     """
+    return frozenset(_answered(messages, is_first=is_first))
+
+
+def _answered(
+    messages: Sequence[Message], *, is_first: bool
+) -> Mapping[int, Sequence[WrittenCall]]:
+    """Return the places of results, each with the calls that `_calls_before` finds."""
     users = [at for at in range(is_first, len(messages)) if _is_user(messages[at])]
     sure = {at for at in users if _is_result(messages[at].text)}
     # Most conversations have none, which is seen at once.
     if not sure and sum(map(_may_begin, (messages[at].text for at in users))) < _LEAST_ALIKE:
-        return frozenset()
-    replies = [at for at in users if _calls_before(messages, at)]
+        return {}
+    replies = {at: calls for at in users if (calls := _calls_before(messages, at))}
     found = sure.intersection(replies)
     if not found:
-        return _alike(messages, replies)
+        return replies if _are_alike([messages[at].text for at in replies]) else {}
     if any(_BEGINS(messages[at].text) for at in found) or 2 * len(found) > sum(
         not _SILENT(messages[at].text) for at in replies
     ):
         others = (at for at in users if at and _is_of_harness(messages, at, replies))
-        return frozenset(found.union(others))
-    return frozenset()
+        return {at: replies.get(at, ()) for at in found.union(others)}
+    return {}
 
 
 def with_text_calls(
@@ -110,8 +117,8 @@ def with_text_calls(
     """
     known = [*lead, *messages]
     read = [*known]
-    for at in text_results(known, is_first=is_first):
-        calls = _calls_before(known, at) if at else ()
+    for at, before in _answered(known, is_first=is_first).items():
+        calls = before if at else ()
         told = _told(without_reminders(known[at].text), len(calls))
         ids = [f"text-{at}", *(f"text-{at}-{place}" for place in range(1, len(told)))]
         made = [
@@ -157,14 +164,13 @@ def _ends_with_prompt(text: str) -> bool:
     return prompt is not None and text.find(prompt[1]) == text.rfind(prompt[1])
 
 
-def _alike(messages: Sequence[Message], replies: Sequence[int]) -> frozenset[int]:
-    """Return *replies* if each of them begins with a label, or says that nothing was printed."""
-    texts = [messages[at].text for at in replies]
+def _are_alike(texts: Sequence[str]) -> bool:
+    """Whether each of *texts* begins with a label, enough of them, or says that nothing was printed."""
     is_alike = all(_may_begin(text) or _SILENT(text) for text in texts)
-    return frozenset(replies if is_alike and sum(map(_may_begin, texts)) >= _LEAST_ALIKE else ())
+    return is_alike and sum(map(_may_begin, texts)) >= _LEAST_ALIKE
 
 
-def _is_of_harness(messages: Sequence[Message], at: int, replies: Sequence[int]) -> bool:
+def _is_of_harness(messages: Sequence[Message], at: int, replies: Container[int]) -> bool:
     """Whether a harness that is known by its results has written the message *at* as well."""
     text = messages[at].text
     if messages[at - 1].role != "assistant":
