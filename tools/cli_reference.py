@@ -24,7 +24,7 @@ COMMON = """\
 ## Of all commands
 
 Colors and progress bars appear only on a terminal (`NO_COLOR` is respected). With `--json` a
-command prints one JSON document and nothing else; if it fails, nothing beside the line on the standard
+command prints one JSON document and nothing else; if it fails, it prints only the line on the standard
 error. `-` as FILE reads the standard input. Files are written whole or not at all, and only when
 nothing failed.
 

@@ -70,7 +70,7 @@ def test_what_is_cheaper_than_the_recommended_one_is_named(run: Run, chat: Path)
     out = " ".join(run("advise", chat, *PRICES, "--window", "3000").out.split())
 
     assert " % more than never folding would cost if it could be sent (4 of 40 calls" in out
-    assert "By at most 3 % balance, clearing is cheaper: that counts as equal" in out
+    assert "balance, clearing is cheaper, by at most 3 %: that counts as equal" in out
 
 
 def test_the_prices_of_a_model_are_dated(run: Run, short: Path) -> None:

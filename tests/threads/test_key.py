@@ -98,7 +98,7 @@ async def test_a_fork_and_a_restored_thread_take_a_key() -> None:
     with pytest.raises(ConfigError, match=r"^tenant must be 'other', as the key says, got 'acme'$"):
         await thread.fork(ThreadKey("other", "u"))
     with pytest.raises(
-        ConfigError, match=r"^a fork is of the tenant of its thread, 'default', got"
+        ConfigError, match=r"^a fork belongs to the tenant of its thread, 'default', got"
     ):
         await (await store.thread("t")).fork(ThreadKey("other", "u"))
 

@@ -200,7 +200,7 @@ class _Sources:
                 continue
             place = where.get(id(given[places[index]]), 0)
             if place and view[at - 1].role == "system" and not _is_rule(found[place - 1]):
-                # It was written behind this.
+                # It was written after this.
                 continue
             if place and is_said(plain(found[place - 1])) != is_said(self._item(places[index])):
                 return at, place

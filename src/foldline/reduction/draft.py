@@ -163,6 +163,7 @@ class FoldTask(Struct, frozen=True, kw_only=True, dict=True):
         return room, max(room - self.frame, min(room, LEAST_BUDGET))
 
     def _lead(self, start: int) -> tuple[Message, ...]:
+        """Return the last messages in memory before *start*."""
         return tuple(self.history[max(self.history.start, start - LEAD) : start])
 
     def asked(

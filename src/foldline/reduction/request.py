@@ -71,7 +71,7 @@ class SummaryRequest(Struct, frozen=True, kw_only=True, dict=True):
     """The newly aged messages, oldest first; empty when only *earlier* texts are merged."""
 
     lead: tuple[Message, ...] = ()
-    """The last messages before those, which are summarized already: they tell what the first reply to."""
+    """The last messages before those, already summarized: they show what the first of those replies to."""
 
     earlier: tuple[str, ...] = ()
     """Summaries that the text replaces, oldest first: none, the previous one, or layers."""
@@ -109,8 +109,8 @@ class SummaryRequest(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def parsed(self) -> tuple[Message, ...]:
-        """The messages, with calls that are written in the text of answers as calls; see `text_calls`."""
-        # What a message that was folded before is does not matter here.
+        """The messages, with calls that an answer has in its text as calls, and what answers them as results."""
+        # Of the lead only its calls are used.
         is_first = bool(self.lead) or not self.earlier
         return with_text_calls(self.messages, is_first=is_first, lead=self.lead)
 

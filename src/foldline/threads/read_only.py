@@ -329,7 +329,9 @@ class ReadOnlyThread:
     async def _fork(self, thread_id: str | ThreadKey, at: int | None) -> ThreadRecord:
         context, record, key = self.context, self._record, key_of(thread_id, self.tenant)
         if key.tenant != self.tenant:
-            message = f"a fork is of the tenant of its thread, {self.tenant!r}, got {key.tenant!r}"
+            message = (
+                f"a fork belongs to the tenant of its thread, {self.tenant!r}, got {key.tenant!r}"
+            )
             raise ConfigError(message)
         if is_expired(context, record):
             raise ThreadNotFoundError(thread_id=self.id)

@@ -138,7 +138,7 @@ def _reason(advice: Advice, ours: float) -> str:
         )
     if ours > advice.sums[advice.cheapest]:
         text += (
-            f". By at most 3 % {advice.cheapest} is cheaper: that counts as equal, and the one nearer to "
+            f". {advice.cheapest} is cheaper, by at most 3 %: that counts as equal, and the one nearer to "
             "the defaults is recommended"
         )
     return f"{text}. The best of each session on its own would be {shown_dollars(single)}."

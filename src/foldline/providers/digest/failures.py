@@ -69,7 +69,7 @@ _COMPLAINT = re.compile(
         r"(?:Rejected|Refused|Declined|Denied): ",
         r"(?:File|Path|Directory|Module|Tool) (?:does not exist|not found)\b",
         r"No (?:changes made to|replacement was performed)\b",
-        # What Python says of an error of the system, behind the bracket.
+        # How Python reports an error of the system, after the bracket.
         r"Errno -?\d{1,5}\] ",
         # bash: ponyc: command not found, ls: cannot access 'x': No such file or directory
         r"[\w./+-]{1,120}: (?:[^\s:][^\n:]{0,200}: ){0,3}(?:[Nn]o such file or directory"
