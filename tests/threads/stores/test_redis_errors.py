@@ -33,6 +33,7 @@ SECRET = "the bride wore green"
             "NOPERM",
         ),
         (exceptions.ResponseError(f"Error running script: -NOPERM {SECRET}"), StoreError, "NOPERM"),
+        (exceptions.ResponseError(f"ACL failure in script: {SECRET}"), StoreError, "NOPERM"),
         (exceptions.ResponseError(f"unknown {SECRET}"), StoreError, "ERR"),
         (exceptions.ConnectionError(SECRET), CommitUnknownError, "ConnectionError"),
         (exceptions.TimeoutError(SECRET), CommitUnknownError, "TimeoutError"),

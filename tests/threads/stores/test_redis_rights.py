@@ -2,8 +2,10 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import ExitStack
 from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -16,7 +18,7 @@ from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.thread import ConversationThread
 from foldline.threads.tools import ToolRun
-from tests.servers.redis import RedisServer
+from tests.servers.redis import RedisServer, programs
 from tests.threads.stores.redis_image import image, tell
 
 
@@ -38,6 +40,21 @@ MOVES: Mapping[str, Move] = MappingProxyType(
         "delete": lambda store, thread: store.delete(thread.id),
     }
 )
+
+
+@pytest.fixture(scope="module")
+def redis_servers() -> Iterator[Mapping[Path, RedisServer]]:
+    """Return a server of each kind that is installed."""
+    with ExitStack() as stack:
+        yield {one: stack.enter_context(RedisServer(program=one)) for one in programs()}
+
+
+@pytest.fixture(params=programs(), ids=lambda one: one.name)
+def redis_server(
+    redis_servers: Mapping[Path, RedisServer], request: pytest.FixtureRequest
+) -> RedisServer:
+    """Return each of them in turn: they say in different words that a right is missing."""
+    return redis_servers[request.param]
 
 
 async def allow(server: RedisServer, *rights: str) -> str:

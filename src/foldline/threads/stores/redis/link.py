@@ -52,8 +52,8 @@ _CLASSES: Mapping[str, str] = {
 }
 # Redis 6 puts the code of a call that failed in a script after the place in the script.
 _CODE: Final = re.compile(r"(?:^|-|: )([A-Z]{3,})\b")
-# Redis 6 has no code for this one.
-_NO_RIGHT: Final = "can't run this command"
+# What a script meets without a right: Redis 6 has no code for it, later ones "ACL" in place of one.
+_NO_RIGHT: Final = ("can't run this command", "ACL failure in script")
 _TROUBLE: Mapping[str, str] = {
     "BUSY": "Redis is busy with the script of another program",
     "LOADING": "Redis has just started and is still reading its data",
@@ -94,9 +94,10 @@ def _code(error: Exception) -> str:
     if "ResponseError" not in names:
         # The driver hides why Redis has refused a connection.
         return _code(error.__cause__) if isinstance(error.__cause__, Exception) else ""
-    found = _CODE.search(str(error))
-    if found is None and _NO_RIGHT in str(error):
+    text = str(error)
+    if any(one in text for one in _NO_RIGHT):
         return "NOPERM"
+    found = _CODE.search(text)
     return found[1] if found else "ERR"
 
 

@@ -440,7 +440,8 @@ function opening.check()
     for _, words in ipairs(calls) do
       local answer = redis.pcall(unpack(words))
       local text = type(answer) == 'table' and answer.err or ''
-      if string.find(text, 'NOPERM', 1, true) or string.find(text, "can't run this command", 1, true)
+      -- Redis from 7 on and Valkey, Redis 6, and where the command was renamed.
+      if string.find(text, 'ACL failure', 1, true) or string.find(text, "can't run this command", 1, true)
           or string.find(text, 'Unknown Redis command', 1, true) then
         found[#found + 1] = words[1]
       end
