@@ -36,6 +36,8 @@ _INPUT_TOKENS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "input_tokens": ("cache_read_input_tokens", "cache_creation_input_tokens"),
         "prompt_tokens": (),
+        "prompt_token_count": ("tool_use_prompt_token_count",),
+        "inputTokens": ("cacheReadInputTokens", "cacheWriteInputTokens"),
     }
 )
 
@@ -138,7 +140,7 @@ def described(
     if usage is None and instructions == "" and tools in (None, ()) and pins is None:
         return _NOTHING
     # A whole answer has it beside other things.
-    counts = _said(usage, "usage", usage)
+    counts = _said(usage, "usage", _said(usage, "usage_metadata", usage))
     listed = several("tools", () if tools is None else tools)
     return RequestFacts(
         reported=0 if counts is None else _reported(counts),
@@ -153,7 +155,8 @@ def _instructed(given: str | Sequence[object] | None) -> str:
     if not isinstance(given, list | tuple):
         expect("instructions", given, str | None, hint="a list of text blocks is taken too")
         return cast("str | None", given) or ""
-    texts = [_said(block, "text") for block in given]
+    blocks = [one for one in given if _said(one, "cachePoint") is None]
+    texts = [_said(block, "text") for block in blocks]
     for at, text in enumerate(texts):
         expect(f"instructions[{at}].text", text, str)
     return "\n".join(cast("list[str]", texts))
@@ -168,7 +171,8 @@ def _schema(at: int, given: object) -> str:
     text = ""
     if not isinstance(given, str | bytes | int | float | None):
         try:
-            text = encode_json(given).decode()
+            dump = getattr(given, "model_dump", None)
+            text = encode_json(dump(exclude_none=True) if dump else given).decode()
         except (TypeError, ValueError, MsgspecError):
             text = ""
     if not text:

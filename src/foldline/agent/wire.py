@@ -146,14 +146,32 @@ def _converted(
         text = f"format must be one of {names}, got {getattr(wire, 'value', wire)!r}"
         if format is None:
             text = f"messages with `parts` are in none of {names}: convert them, or pass Message objects"
-        raise FormatError(text)
-    read, places = converter.read(items)
+        raise FormatError(_elsewhere(items) or text)
+    try:
+        read, places = converter.read(items)
+    except FormatError as error:
+        if text := _elsewhere(items):
+            raise FormatError(text) from error
+        raise
     return Conversion(
         history=History(read, counter=counter),
         wire=converter.format,
         witnesses=witnesses,
         places=array("q", places),
     )
+
+
+def _elsewhere(items: Sequence[Any]) -> str:
+    """Return who else takes what is in none of the formats; empty if nobody does."""
+    from foldline.logs.converse import is_turn  # noqa: PLC0415 - an error alone needs it
+    from foldline.logs.gemini import is_content  # noqa: PLC0415 - the same
+
+    for at, item in enumerate(items):
+        if is_content(item):
+            return f"messages[{at}] is Gemini's: use foldline.integrations.google_genai.GeminiView"
+        if is_turn(item):
+            return f"messages[{at}] is Bedrock's: use foldline.integrations.bedrock.ConverseView"
+    return ""
 
 
 def _grown(

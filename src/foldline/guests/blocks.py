@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
 from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
@@ -10,6 +9,7 @@ from msgspec.structs import replace
 from foldline.history.formats.anthropic import ANTHROPIC
 from foldline.history.formats.renderings.sending import summary_text
 from foldline.history.formats.wire import json_text, listed_blocks, readable_text
+from foldline.history.grouping import Group, grouped, is_result
 from foldline.history.messages import Message, Native, NativeFormat, Role
 from foldline.history.parts import (
     Part,
@@ -18,6 +18,7 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
+from foldline.history.unnamed import without_ids
 
 
 __all__ = ["BlockCodec", "result_text", "rewritten", "with_thinking"]
@@ -74,6 +75,7 @@ class BlockCodec(ABC, Generic[_Object, _Block]):
         """Return *message*; what is unchanged in it is the very block of its source."""
         if message.is_summary:
             message = Message.assistant(summary_text(message))
+        message = without_ids(message)
         own = [] if source is None else [(self.parts(one), one) for one in self.blocks(source)]
         blocks = rewritten(
             message.parts, own, lambda part, one: self.block(part, one, message.name)
@@ -86,19 +88,15 @@ class BlockCodec(ABC, Generic[_Object, _Block]):
         blocks = [block for at in which for block, _ in groups[at]]
         return self.made(self._asked(self.role(item), groups[which[0]]).role, blocks, item)
 
-    def _groups(self, item: _Object) -> list[list[tuple[_Block, tuple[Part, ...]]]]:
-        """Return the blocks of each message in *item*: a result, or what is between results."""
-        read = [(one, tuple(self.parts(one))) for one in self.blocks(item)]
-        groups: list[list[tuple[_Block, tuple[Part, ...]]]] = []
-        for is_result, run in groupby(read, lambda one: _is_result(one[1])):
-            blocks = list(run)
-            groups += [[one] for one in blocks] if is_result else [blocks]
-        return groups
+    def _groups(self, item: _Object) -> list[Group[_Block]]:
+        """Return the blocks of each message in *item*."""
+        return grouped((one, self.parts(one)) for one in self.blocks(item))
 
-    def _asked(self, role: Role, group: Sequence[tuple[_Block, tuple[Part, ...]]]) -> Message:
+    def _asked(self, role: Role, group: Group[_Block]) -> Message:
         parts = tuple(part for _, said in group for part in said)
-        if _is_result(parts):
-            return Message(role="tool", parts=parts, name=self.tool(group[0][0]))
+        if is_result(parts):
+            name = next(filter(None, (self.tool(block) for block, _ in group)), None)
+            return Message(role="tool", parts=parts, name=name)
         return Message(role=role, parts=parts)
 
 
@@ -153,10 +151,6 @@ def result_text(part: ToolCallResponsePart) -> str:
     """Return what a tool answered as text, with marks for what is none."""
     said = [TextPart(part.response)] if isinstance(part.response, str) else part.response
     return "\n".join(filter(None, map(readable_text, said)))
-
-
-def _is_result(parts: Sequence[Part]) -> bool:
-    return bool(parts) and isinstance(parts[0], ToolCallResponsePart)
 
 
 def _is_like(one: Part, other: Part) -> bool:

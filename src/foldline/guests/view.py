@@ -21,6 +21,7 @@ from foldline.history.formats.renderings.sending import OPENING_NOTE
 from foldline.history.formats.wire import is_object
 from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.history.unnamed import identified
 from foldline.reduction.event import Reason
 
 
@@ -133,6 +134,10 @@ class GuestView(Generic[_Object]):
             reduced = blocking(self.reducer.reduce)(read.history, **request)
         return self._shown(given, read, reduced)
 
+    def arranged(self, view: list[_Object], _: list[_Object], /) -> list[_Object]:
+        """Return *view*; a subclass returns it as its vendor takes it, and gets what was given too."""
+        return view
+
     def _read(self, given: list[_Object]) -> Conversion:
         named = list(map(self._known_by, given))
         known = self._known.find(named, None)
@@ -160,8 +165,9 @@ class GuestView(Generic[_Object]):
         """Append what *item*, the one at the place *at*, says to *history*."""
         try:
             for message in self._codec.read(item):
-                marked = {**(message.metadata or {}), _PLACE: history.total}
-                history.append(replace(message, metadata=marked))
+                named = identified(message, history.total, history.at)
+                marked = {**(named.metadata or {}), _PLACE: history.total}
+                history.append(replace(named, metadata=marked))
         except (ConfigError, FormatError) as error:
             text = f"messages[{at}]: {error}"
             raise FormatError(text) from error
@@ -175,6 +181,7 @@ class GuestView(Generic[_Object]):
         view = own if is_off else opened(own, attrgetter("role"), Message.user(OPENING_NOTE))
         is_whole = is_off or view == read.messages
         written = given if is_whole else list(self._written(given, read, view))
+        written = self.arranged(written, given)
         return cast(
             "ReducedHistory[_Object]",
             replace(cast("ReducedHistory[object]", reduced), messages=written),

@@ -9,8 +9,9 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
 
 from foldline.agent.reducer import HistoryReducer
-from foldline.guests import REDUCTION_KEY, GuestView, kept_reduction, new_reduction
-from foldline.integrations.google_adk_messages import GoogleADKCodec, alternating
+from foldline.guests import REDUCTION_KEY, kept_reduction, new_reduction
+from foldline.integrations.google_adk_messages import GoogleADKCodec
+from foldline.integrations.google_genai import GeminiView
 
 
 __all__ = ["FoldlinePlugin"]
@@ -26,7 +27,7 @@ class FoldlinePlugin(BasePlugin):
     def __init__(self, reducer: HistoryReducer, *, name: str = "foldline") -> None:
         """Reduce with *reducer*; one may serve several runners."""
         super().__init__(name)
-        self._view: GuestView[types.Content] = GuestView(reducer, GoogleADKCodec())
+        self._view = GeminiView(reducer, GoogleADKCodec())
 
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
@@ -37,8 +38,9 @@ class FoldlinePlugin(BasePlugin):
         config = llm_request.config
         rules: Any = config.system_instruction
         tools: Any = config.tools or []
+        contents: Any = llm_request.contents
         reduced = await self._view.reduce(
-            llm_request.contents,
+            contents,
             state=kept_reduction(held, key),
             instructions=rules if isinstance(rules, str) else "",
             tools=[
@@ -46,5 +48,6 @@ class FoldlinePlugin(BasePlugin):
             ],
         )
         held.update(new_reduction(held, reduced.state, key))
-        llm_request.contents = alternating(reduced.messages)
+        view: Any = reduced.messages
+        llm_request.contents = view
         return None

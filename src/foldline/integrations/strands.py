@@ -8,8 +8,9 @@ from strands.hooks import AgentInitializedEvent, HookRegistry
 from strands.middleware import InvokeModelContext, InvokeModelStage
 
 from foldline.agent.reducer import HistoryReducer
-from foldline.guests import GuestView, kept_reduction, new_reduction
-from foldline.integrations.strands_messages import StrandsCodec, alternating
+from foldline.guests import kept_reduction, new_reduction
+from foldline.integrations.bedrock import ConverseView
+from foldline.integrations.strands_messages import StrandsCodec
 from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 
@@ -30,7 +31,7 @@ class FoldlineConversationManager(ConversationManager):
     def __init__(self, reducer: HistoryReducer) -> None:
         """Reduce with *reducer*, which several managers may share."""
         super().__init__()
-        self._view: GuestView[dict[str, Any]] = GuestView(reducer, StrandsCodec())
+        self._view = ConverseView(reducer, StrandsCodec())
         self._state: HistoryReductionState | None = None
         self._is_refused = False
 
@@ -56,7 +57,7 @@ class FoldlineConversationManager(ConversationManager):
             tools=[dict(one) for one in context.tool_specs],
         )
         self._state = reduced.state
-        view: Any = alternating(reduced.messages)
+        view: Any = reduced.messages
         return context.replace(messages=view)
 
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:

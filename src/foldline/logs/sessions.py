@@ -20,7 +20,9 @@ from foldline.logs.chat_jsonl import CHAT_JSONL
 from foldline.logs.chatgpt import CHATGPT
 from foldline.logs.claude_code import CLAUDE_CODE
 from foldline.logs.codex import CODEX
+from foldline.logs.converse import CONVERSE
 from foldline.logs.document import Document, Record, read_document
+from foldline.logs.gemini import GEMINI
 from foldline.logs.importer import Importer, Session
 from foldline.logs.langchain import LANGCHAIN
 from foldline.logs.langfuse import LANGFUSE
@@ -48,6 +50,8 @@ FORMATS: tuple[Importer, ...] = (
     LANGCHAIN,
     LANGSMITH,
     LANGFUSE,
+    GEMINI,
+    CONVERSE,
     *WIRE_FORMATS,
     CHAT_JSONL,
 )

@@ -23,7 +23,7 @@ _SCALARS = frozenset({str, int, float, bool, NoneType})
 _FRAMEWORKS = MappingProxyType(
     {
         "agent_framework": "agent_framework",
-        "google": "google_adk",
+        "google": "google_genai",
         "langchain": "langchain",
         "langchain_core": "langchain",
         "llama_index": "llama_index",

@@ -1,0 +1,72 @@
+"""Requests of a vendor whose messages are lists of blocks: bodies, bare lists, or a message a line."""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+from foldline.history.formats.wire import Object, first_text, maybe_list, maybe_object, maybe_text
+from foldline.history.grouping import grouped, is_result
+from foldline.history.messages import Message
+from foldline.history.parts import Part
+from foldline.history.unnamed import with_ids
+from foldline.logs.document import Document
+from foldline.logs.growth import Recording, joined
+from foldline.logs.importer import Session, lists_in, read_each
+
+
+__all__ = ["messages_of", "read_bodies", "texts_in"]
+
+
+def read_bodies(
+    document: Document,
+    *,
+    format: str,
+    key: str,
+    rules: Callable[[Object], Sequence[str]],
+    read: Callable[[Object], Iterable[Message]],
+) -> tuple[Session, ...]:
+    """
+    Return the conversations in *document*, each of which may go on in a later request.
+
+    Args:
+        document: What to read.
+        format: The name of the format.
+        key: The field of a body that has its messages.
+        rules: Gives the system instructions of a body.
+        read: Gives the messages that an item is.
+    """
+    recordings: list[Recording] = []
+    for body, records in lists_in(document, key):
+        front = map(Message.system, filter(None, rules(body)))
+        said = chain.from_iterable(read_each(records, read, "the message"))
+        messages = (*front, *with_ids(said))
+        session = Session(id=first_text(body, "id"), format=format, messages=messages)
+        recordings.append(Recording(session=session, sent=len(messages)))
+    return joined(recordings)
+
+
+def messages_of(
+    blocks: Iterable[Any],
+    *,
+    is_answer: bool,
+    parts: Callable[[Object], Iterable[Part]],
+    tool: Callable[[Object], str | None],
+) -> list[Message]:
+    """Return what *blocks* of an answer, or of what it is an answer to, are as messages."""
+    read = [(block, tuple(parts(block))) for block in map(maybe_object, blocks)]
+    if is_answer:
+        return [Message(role="assistant", parts=tuple(part for _, said in read for part in said))]
+    made: list[Message] = []
+    for group in grouped(read):
+        said = tuple(part for _, one in group for part in one)
+        name = next(filter(None, (tool(block) for block, _ in group)), None)
+        answers = is_result(said)
+        made.append(Message(role="tool" if answers else "user", parts=said, name=name))
+    return made
+
+
+def texts_in(blocks: Any) -> list[str]:
+    """Return the texts of *blocks*, a list of them or a text alone."""
+    if isinstance(blocks, str):
+        return [blocks]
+    return [maybe_text(maybe_object(block).get("text")) for block in maybe_list(blocks)]

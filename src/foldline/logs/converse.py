@@ -1,0 +1,142 @@
+"""
+Requests of Amazon Bedrock's Converse API.
+
+Source: its reference (docs.aws.amazon.com/bedrock, `ContentBlock`). A block is an object with one
+field, which says what it is. Bytes in a file are base64.
+"""
+
+from collections.abc import Iterator
+from types import MappingProxyType
+from typing import Any
+
+from foldline.history.formats.responses import usage_or_none
+from foldline.history.formats.wire import (
+    Object,
+    is_list,
+    is_object,
+    json_text,
+    maybe_count,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+)
+from foldline.history.media import blob_of, modality_of
+from foldline.history.messages import Message, Usage
+from foldline.history.parts import (
+    BlobPart,
+    GenericPart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+)
+from foldline.logs.bodies import messages_of, read_bodies, texts_in
+from foldline.logs.document import Document
+from foldline.logs.importer import Importer, Session, first_item
+
+
+__all__ = ["CONVERSE", "block_parts", "converse_usage", "is_turn"]
+
+
+_TYPES = MappingProxyType(
+    {"image": "image", "audio": "audio", "video": "video", "document": "application"}
+)
+_KINDS = frozenset(
+    {
+        *_TYPES,
+        *("cachePoint", "citationsContent", "guardContent", "json", "reasoningContent"),
+        *("searchResult", "text", "toolResult", "toolUse"),
+    }
+)
+
+
+def is_turn(value: Any) -> bool:
+    """Whether *value* is a message of Converse; the blocks of others say of which type they are."""
+    fields = maybe_object(value)
+    blocks = fields.get("content")
+    if fields.get("role") not in ("user", "assistant") or not blocks or not is_list(blocks):
+        return False
+    return all(
+        is_object(one) and "type" not in one and not _KINDS.isdisjoint(one) for one in blocks
+    )
+
+
+def block_parts(block: Object) -> Iterator[Part]:
+    """Yield what *block* says; a result of a tool is a single part."""
+    for kind, held in block.items():
+        if kind == "text":
+            yield TextPart(maybe_text(held))
+        elif kind == "json":
+            yield TextPart(json_text(held))
+        elif kind != "cachePoint":
+            yield _part(kind, maybe_object(held))
+
+
+def _part(kind: str, held: Object) -> Part:
+    match kind, held:
+        # What Bedrock itself has run is no call that anybody answers.
+        case "toolUse" | "toolResult", {"type": _}:
+            return GenericPart(kind, json_text(held))
+        case "toolUse", {"toolUseId": id, "name": name, "input": given}:
+            return ToolCallPart(id, name, json_text(given))
+        case "toolResult", {"toolUseId": id, "content": content}:
+            return ToolCallResponsePart(id, _said(content))
+        case "reasoningContent", _:
+            thought = maybe_object(held.get("reasoningText"))
+            return ReasoningPart(maybe_text(thought.get("text")))
+        case "image" | "audio" | "video" | "document", {"source": {"bytes": data}}:
+            return _blob(data, f"{_TYPES[kind]}/{maybe_text(held.get('format'))}")
+        case _:
+            return GenericPart(kind, json_text(held))
+
+
+def _said(content: Any) -> Any:
+    said = tuple(part for one in maybe_list(content) for part in block_parts(maybe_object(one)))
+    return said[0].content if len(said) == 1 and isinstance(said[0], TextPart) else said or ""
+
+
+def _blob(data: Any, mime: str) -> BlobPart:
+    if isinstance(data, bytes):
+        return blob_of(data, mime)
+    return BlobPart(modality_of(mime), mime, maybe_text(data))
+
+
+def converse_usage(report: Object) -> Usage | None:
+    """Return the counts of a *report* of usage; None without any."""
+    cache_read = maybe_count(report.get("cacheReadInputTokens"))
+    cache_write = maybe_count(report.get("cacheWriteInputTokens"))
+    return usage_or_none(
+        input_tokens=maybe_count(report.get("inputTokens")) + cache_read + cache_write,
+        output_tokens=maybe_count(report.get("outputTokens")),
+        cache_read_tokens=cache_read,
+        cache_write_tokens=cache_write,
+    )
+
+
+def _messages(item: Object) -> list[Message]:
+    blocks, is_answer = maybe_list(item.get("content")), item.get("role") == "assistant"
+    return messages_of(blocks, is_answer=is_answer, parts=block_parts, tool=lambda _: None)
+
+
+def _matches(document: Document) -> bool:
+    return is_turn(first_item(document, "messages"))
+
+
+def _read(document: Document) -> tuple[Session, ...]:
+    return read_bodies(
+        document,
+        format=CONVERSE.name,
+        key="messages",
+        rules=lambda body: texts_in(body.get("system")),
+        read=_messages,
+    )
+
+
+CONVERSE = Importer(
+    name="converse",
+    description="Amazon Bedrock Converse requests or messages",
+    matches=_matches,
+    read=_read,
+)
+"""The importer of what Converse is sent."""

@@ -1,0 +1,142 @@
+"""
+Requests of Gemini: contents with parts.
+
+Source: the reference of `generateContent` (ai.google.dev/api/caching#Content). Its fields are read as
+they are sent, and as Google's SDK for Python has them in dictionaries. Most calls have no id.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from foldline.history.formats.responses import usage_or_none
+from foldline.history.formats.wire import (
+    Object,
+    is_list,
+    is_object,
+    json_text,
+    maybe_count,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+)
+from foldline.history.media import blob_of, modality_of
+from foldline.history.messages import Message, Usage
+from foldline.history.parts import (
+    BlobPart,
+    GenericPart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    UriPart,
+)
+from foldline.logs.bodies import messages_of, read_bodies, texts_in
+from foldline.logs.document import Document
+from foldline.logs.importer import Importer, Session, first_item
+
+
+__all__ = ["GEMINI", "RESULT", "content_parts", "gemini_usage", "is_content", "tool_of"]
+
+
+RESULT = "result"
+"""What wraps the answer of a tool that is no object."""
+
+_ROLES = frozenset({"user", "model", "function", "tool", "None"})
+# Which of them are made of others, or only say how a part is to be read.
+_BESIDE = ("part_metadata", "thought", "thought_signature", "media_resolution", "video_metadata")
+_URL_SAFE = str.maketrans("-_", "+/")
+
+
+def is_content(value: Any) -> bool:
+    """Whether *value* is a content of Gemini; the parts of others say of which type they are."""
+    fields = maybe_object(value)
+    parts = fields.get("parts")
+    if not parts or not is_list(parts) or f"{fields.get('role')}" not in _ROLES:
+        return False
+    return all(is_object(part) and "type" not in part for part in parts)
+
+
+def _field(fields: Object, name: str) -> Any:
+    """Return the field *name* of *fields*, in either spelling."""
+    if name in fields:
+        return fields[name]
+    first, *others = name.split("_")
+    return fields.get(first + "".join(map(str.capitalize, others)))
+
+
+def content_parts(part: Object) -> Iterator[Part]:
+    """Yield what *part* of a content says."""
+    call, answer = _field(part, "function_call"), _field(part, "function_response")
+    blob, file = _field(part, "inline_data"), _field(part, "file_data")
+    if is_object(call):
+        given = json_text(call.get("args") or {})
+        yield ToolCallPart(maybe_text(call.get("id")), maybe_text(call.get("name")), given)
+    elif is_object(answer):
+        yield ToolCallResponsePart(maybe_text(answer.get("id")), _said(answer))
+    elif is_object(blob):
+        yield _blob(blob.get("data") or "", maybe_text(_field(blob, "mime_type")))
+    elif is_object(file):
+        modality = modality_of(maybe_text(_field(file, "mime_type")))
+        yield UriPart(modality, maybe_text(_field(file, "file_uri")))
+    elif isinstance(text := part.get("text"), str):
+        yield ReasoningPart(text) if part.get("thought") else TextPart(text)
+    elif kinds := [key for key in part if key not in _BESIDE and part[key] is not None]:
+        yield GenericPart(min(kinds), json_text(part))
+
+
+def _said(answer: Object) -> str:
+    given = maybe_object(answer.get("response"))
+    said: Any = given[RESULT] if given.keys() == {RESULT} else given
+    return said if isinstance(said, str) else json_text(said)
+
+
+def _blob(data: Any, mime: str) -> BlobPart:
+    if isinstance(data, bytes):
+        return blob_of(data, mime)
+    return BlobPart(modality_of(mime), mime, maybe_text(data).translate(_URL_SAFE))
+
+
+def tool_of(part: Object) -> str | None:
+    """Return the name of the tool whose result *part* is."""
+    return maybe_text(maybe_object(_field(part, "function_response")).get("name")) or None
+
+
+def gemini_usage(report: Object) -> Usage | None:
+    """Return the counts of the usage metadata *report*; None without any."""
+    thought = maybe_count(_field(report, "thoughts_token_count"))
+    tools = maybe_count(_field(report, "tool_use_prompt_token_count"))
+    return usage_or_none(
+        input_tokens=maybe_count(_field(report, "prompt_token_count")) + tools,
+        output_tokens=maybe_count(_field(report, "candidates_token_count")) + thought,
+        cache_read_tokens=maybe_count(_field(report, "cached_content_token_count")),
+        reasoning_tokens=thought,
+    )
+
+
+def _messages(content: Object) -> list[Message]:
+    parts, is_answer = maybe_list(content.get("parts")), content.get("role") == "model"
+    return messages_of(parts, is_answer=is_answer, parts=content_parts, tool=tool_of)
+
+
+def _rules(body: Object) -> list[str]:
+    given = (_field(one, "system_instruction") for one in (body, maybe_object(body.get("config"))))
+    return [*chain.from_iterable(texts_in(maybe_object(one).get("parts", one)) for one in given)]
+
+
+def _matches(document: Document) -> bool:
+    return is_content(first_item(document, "contents"))
+
+
+def _read(document: Document) -> tuple[Session, ...]:
+    return read_bodies(document, format=GEMINI.name, key="contents", rules=_rules, read=_messages)
+
+
+GEMINI = Importer(
+    name="gemini",
+    description="Gemini request bodies or contents",
+    matches=_matches,
+    read=_read,
+)
+"""The importer of what Gemini is sent."""
