@@ -9,19 +9,17 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
 
-from foldline.history.formats.responses import usage_or_none
 from foldline.history.formats.wire import (
     Object,
     is_list,
     is_object,
     json_text,
-    maybe_count,
     maybe_list,
     maybe_object,
     maybe_text,
 )
 from foldline.history.media import blob_of, modality_of
-from foldline.history.messages import Message, Usage
+from foldline.history.messages import Message
 from foldline.history.parts import (
     BlobPart,
     GenericPart,
@@ -36,7 +34,7 @@ from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_item
 
 
-__all__ = ["CONVERSE", "block_parts", "converse_usage", "is_turn"]
+__all__ = ["CONVERSE", "block_parts", "is_turn"]
 
 
 _TYPES = MappingProxyType(
@@ -100,18 +98,6 @@ def _blob(data: Any, mime: str) -> BlobPart:
     if isinstance(data, bytes):
         return blob_of(data, mime)
     return BlobPart(modality_of(mime), mime, maybe_text(data))
-
-
-def converse_usage(report: Object) -> Usage | None:
-    """Return the counts of a *report* of usage; None without any."""
-    cache_read = maybe_count(report.get("cacheReadInputTokens"))
-    cache_write = maybe_count(report.get("cacheWriteInputTokens"))
-    return usage_or_none(
-        input_tokens=maybe_count(report.get("inputTokens")) + cache_read + cache_write,
-        output_tokens=maybe_count(report.get("outputTokens")),
-        cache_read_tokens=cache_read,
-        cache_write_tokens=cache_write,
-    )
 
 
 def _messages(item: Object) -> list[Message]:

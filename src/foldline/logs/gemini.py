@@ -9,19 +9,17 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from foldline.history.formats.responses import usage_or_none
 from foldline.history.formats.wire import (
     Object,
     is_list,
     is_object,
     json_text,
-    maybe_count,
     maybe_list,
     maybe_object,
     maybe_text,
 )
 from foldline.history.media import blob_of, modality_of
-from foldline.history.messages import Message, Usage
+from foldline.history.messages import Message
 from foldline.history.parts import (
     BlobPart,
     GenericPart,
@@ -37,7 +35,7 @@ from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_item
 
 
-__all__ = ["GEMINI", "RESULT", "content_parts", "gemini_usage", "is_content", "tool_of"]
+__all__ = ["GEMINI", "RESULT", "content_parts", "is_content", "tool_of"]
 
 
 RESULT = "result"
@@ -101,18 +99,6 @@ def _blob(data: Any, mime: str) -> BlobPart:
 def tool_of(part: Object) -> str | None:
     """Return the name of the tool whose result *part* is."""
     return maybe_text(maybe_object(_field(part, "function_response")).get("name")) or None
-
-
-def gemini_usage(report: Object) -> Usage | None:
-    """Return the counts of the usage metadata *report*; None without any."""
-    thought = maybe_count(_field(report, "thoughts_token_count"))
-    tools = maybe_count(_field(report, "tool_use_prompt_token_count"))
-    return usage_or_none(
-        input_tokens=maybe_count(_field(report, "prompt_token_count")) + tools,
-        output_tokens=maybe_count(_field(report, "candidates_token_count")) + thought,
-        cache_read_tokens=maybe_count(_field(report, "cached_content_token_count")),
-        reasoning_tokens=thought,
-    )
 
 
 def _messages(content: Object) -> list[Message]:

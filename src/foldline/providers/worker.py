@@ -5,14 +5,23 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
+from inspect import isawaitable, iscoroutinefunction, unwrap
 from threading import Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 
-__all__ = ["in_thread"]
+__all__ = ["asked", "in_thread"]
 
 
 _Result = TypeVar("_Result")
+
+
+async def asked(call: "partial[Any]", *, name: str) -> object:
+    """Return what *call* gives: awaited if it can be, and in a thread of its own if it may block."""
+    if iscoroutinefunction(unwrap(call.func)):
+        return await call()
+    answer = await in_thread(call, name=f"summarizer {name}")
+    return await answer if isawaitable(answer) else answer
 
 
 async def in_thread(function: Callable[[], _Result], *, name: str) -> _Result:

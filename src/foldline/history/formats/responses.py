@@ -32,7 +32,9 @@ from foldline.history.messages import Message, NativeFormat, Usage
 
 __all__ = [
     "anthropic_usage",
+    "converse_usage",
     "first_choice",
+    "gemini_usage",
     "joined_events",
     "joined_stream",
     "openai_usage",
@@ -246,6 +248,30 @@ def anthropic_usage(report: Object) -> Usage | None:
         cache_read_tokens=cache_read,
         cache_write_tokens=cache_write,
         reasoning_tokens=maybe_count(written.get("thinking_tokens")),
+    )
+
+
+def gemini_usage(report: Object) -> Usage | None:
+    """Return the counts of a Gemini *report*, in the spelling of its SDK; None without any."""
+    thought = maybe_count(report.get("thoughts_token_count"))
+    tools = maybe_count(report.get("tool_use_prompt_token_count"))
+    return usage_or_none(
+        input_tokens=maybe_count(report.get("prompt_token_count")) + tools,
+        output_tokens=maybe_count(report.get("candidates_token_count")) + thought,
+        cache_read_tokens=maybe_count(report.get("cached_content_token_count")),
+        reasoning_tokens=thought,
+    )
+
+
+def converse_usage(report: Object) -> Usage | None:
+    """Return the counts of a Converse *report*; None without any."""
+    cache_read = maybe_count(report.get("cacheReadInputTokens"))
+    cache_write = maybe_count(report.get("cacheWriteInputTokens"))
+    return usage_or_none(
+        input_tokens=maybe_count(report.get("inputTokens")) + cache_read + cache_write,
+        output_tokens=maybe_count(report.get("outputTokens")),
+        cache_read_tokens=cache_read,
+        cache_write_tokens=cache_write,
     )
 
 

@@ -7,7 +7,7 @@ block is called in a thread of its own.
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from inspect import isawaitable, iscoroutinefunction, signature, unwrap
+from inspect import signature
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,15 +19,15 @@ from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.providers.summarizer import ModelSummarizer
 from foldline.providers.vendors.failure import sdk_errors
+from foldline.providers.vendors.text_model import TextModel, text_model
 from foldline.providers.vendors.vendor_model import PerLoop, WireModel
 from foldline.providers.vendors.wire_formats import AnthropicMessages, OpenAIChat, OpenAIResponses
-from foldline.providers.worker import in_thread
+from foldline.providers.worker import asked
 
 
 __all__ = [
     "ClientModel",
     "FunctionModel",
-    "asked",
     "function_model",
     "named_model",
     "summarizer_from",
@@ -56,9 +56,9 @@ def summarizer_from(
 
     Args:
         client: An `OpenAI`, `AsyncOpenAI`, `Anthropic` or `AsyncAnthropic`, or what has their method
-            `create` (`chat.completions`, `responses` or `messages`); or a function, async or not,
-            from the whole prompt to the answer of a model. What needs no prompt implements
-            `Summarizer`.
+            `create` (`chat.completions`, `responses` or `messages`); a `Client` of `google.genai`,
+            its `aio`, or a client of `bedrock-runtime`; or a function, async or not, from the whole
+            prompt to the answer of a model. What needs no prompt implements `Summarizer`.
         model: The model, by the name that the client's vendor has for it; a function needs none.
         name: The identity of the summarizer; by default the model's, or the function's. What one has
             summarized is used for all of its name, and every lambda is called `<lambda>`: name it.
@@ -73,10 +73,13 @@ def summarizer_from(
     expect("name", name, str | None)
     expect_whole("window", window, 1, optional=True)
     wire = wire_of(client)
-    if wire is None:
-        asks: ClientModel | FunctionModel = function_model(client, model, settings, window)
-    else:
+    asks: ClientModel | FunctionModel | TextModel | None = text_model(client, model, window)
+    if wire is not None:
         asks = ClientModel(client, named_model(client, model), wire=wire, window=window)
+    elif asks is not None:
+        named_model(client, model)
+    else:
+        asks = function_model(client, model, settings, window)
     return ModelSummarizer(asks, name=name, settings=settings, rides=False)
 
 
@@ -190,14 +193,6 @@ def function_model(
         # What is written in C need not say what it takes.
         pass
     return FunctionModel(function, name, window=window)
-
-
-async def asked(call: "partial[Any]", *, name: str) -> object:
-    """Return what *call* gives: awaited if it can be, and in a thread of its own if it may block."""
-    if iscoroutinefunction(unwrap(call.func)):
-        return await call()
-    answer = await in_thread(call, name=f"summarizer {name}")
-    return await answer if isawaitable(answer) else answer
 
 
 def _plain(value: Any) -> Any:

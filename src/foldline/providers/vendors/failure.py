@@ -12,7 +12,7 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any, TypeAlias, cast
@@ -23,6 +23,7 @@ from foldline.history.formats.wire import Object, maybe_count, maybe_object, may
 
 __all__ = [
     "LONGEST_WAIT",
+    "cloud_errors",
     "error_of",
     "limit_waits",
     "model_error",
@@ -162,9 +163,9 @@ def _cause(error: BaseException) -> str:
     return type(error).__name__
 
 
-def _raised(*names: str) -> tuple[type[Exception], ...]:
+def _raised(*names: str, by: Iterable[str] = _SOURCES) -> tuple[type[Exception], ...]:
     # What is not loaded has raised nothing.
-    loaded = [sys.modules[name] for name in _SOURCES if name in sys.modules]
+    loaded = [sys.modules[name] for name in by if name in sys.modules]
     kinds = [getattr(source, name, None) for source in loaded for name in names]
     return tuple(filter(None, kinds))
 
@@ -189,6 +190,27 @@ def sdk_errors(name: str) -> Generator[None]:
     else:
         return
     raise ModelError(message) from None
+
+
+@contextmanager
+def cloud_errors(name: str) -> Generator[None]:
+    """Turn what the SDKs of Google and of AWS raise into a `ModelError`."""
+    try:
+        yield
+    except _raised("APIError", by=("google.genai.errors",)) as error:
+        said: Any = error
+        told = {"message": said.message, "code": said.status}
+        raise model_error(name, status=said.code, error=told) from None
+    except _raised("ClientError", by=("botocore.exceptions",)) as error:
+        said = error
+        answer = maybe_object(said.response)
+        status = maybe_count(maybe_object(answer.get("ResponseMetadata")).get("HTTPStatusCode"))
+        fields = maybe_object(answer.get("Error"))
+        told = {"message": fields.get("Message"), "code": fields.get("Code")}
+        raise model_error(name, status=status or None, error=told) from None
+    except _raised("BotoCoreError", by=("botocore.exceptions",)) as error:
+        message = f"{name} could not be asked: {type(error).__name__}"
+        raise ModelError(message) from None
 
 
 def limit_waits(client: Any) -> None:
