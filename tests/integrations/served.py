@@ -33,7 +33,9 @@ class _Handler(BaseHTTPRequestHandler):
         desk = _desks()[self.path.split("/")[1]]
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         faults = [*desk.judge(body)]
-        said: Body = {"error": {"code": 400, "message": "; ".join(faults)}, "message": faults}
+        said: Body = {"message": "; ".join(faults)}
+        if self.path.endswith(":generateContent"):
+            said = {"error": {"code": 400, "status": "INVALID_ARGUMENT", **said}}
         if not faults:
             desk.asked.append(body)
             said = desk.answers.pop(0)
@@ -41,6 +43,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(400 if faults else 200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
+        self.send_header("x-amzn-errortype", "ValidationException")
         self.end_headers()
         self.wfile.write(data)
 
