@@ -7,7 +7,7 @@ from foldline.integrations.google_genai_messages import (
     Content,
     ContentCodec,
     alternating,
-    as_objects,
+    as_dictionaries,
 )
 
 
@@ -19,7 +19,7 @@ class GeminiView(GuestView[Content]):
     Reduces a list of contents; see `GuestView`.
 
     Contents are objects of the SDK, the dictionaries that it takes for them, or both. What is new in
-    a view is an object if no dictionary was given. A view is a request that Gemini accepts: results
+    a view is an object if one was given. A view is a request that Gemini accepts: results
     come right after their calls and together, and a user speaks first.
     """
 
@@ -35,5 +35,5 @@ class GeminiView(GuestView[Content]):
 
     def arranged(self, view: list[Content], given: list[Content], /) -> list[Content]:
         """Return *view* as Gemini takes it."""
-        is_plain = any(isinstance(one, dict) for one in given)
-        return alternating(view if is_plain else as_objects(view))
+        is_plain = all(isinstance(one, dict) for one in given)
+        return alternating(as_dictionaries(view) if is_plain else view)

@@ -22,7 +22,7 @@ from foldline.history.parts import (
 from foldline.logs.gemini import RESULT, content_parts, tool_of
 
 
-__all__ = ["Content", "ContentCodec", "alternating", "as_objects"]
+__all__ = ["Content", "ContentCodec", "alternating", "as_dictionaries"]
 
 
 Content: TypeAlias = types.Content | dict[str, Any]
@@ -72,14 +72,14 @@ class ContentCodec(BlockCodec[Content, _Part]):
                 return None if text is None else {"text": text}
 
     def made(self, role: str, blocks: list[_Part], source: Content | None, /) -> Content:
-        """Return a content of the model or a user, of the kind that *source* is."""
+        """Return a content of the model or a user, of the kind that *source* is, or an object."""
         who = "model" if role == "assistant" else "user"
         return _like(source, who if source is None else _held(source, "role"), blocks)
 
 
-def as_objects(view: Iterable[Content]) -> list[Content]:
-    """Return *view* with objects in place of dictionaries."""
-    return [types.Content.model_validate(one) if isinstance(one, dict) else one for one in view]
+def as_dictionaries(view: Iterable[Content]) -> list[Content]:
+    """Return *view* with dictionaries in place of objects."""
+    return [one if isinstance(one, dict) else one.model_dump(exclude_none=True) for one in view]
 
 
 def alternating(view: Iterable[Content]) -> list[Content]:
@@ -128,7 +128,7 @@ def _plain(part: _Part) -> dict[str, Any]:
 
 def _like(source: Content | None, role: str | None, parts: list[_Part]) -> Content:
     """Return a content of the kind that *source* is; a part that is given is in it as it is."""
-    if source is None or isinstance(source, dict):
+    if isinstance(source, dict):
         return {"role": role, "parts": parts}
     made: Any = parts
     return types.Content(role=role, parts=made)

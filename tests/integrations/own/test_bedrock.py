@@ -94,7 +94,9 @@ def test_thinking_stays_where_it_is_valid() -> None:
 
     shown = view.reduce_sync(said).messages
 
-    thoughts = [block for one in sent(shown) for block in one["content"] if "reasoningContent" in block]
+    thoughts = [
+        block for one in sent(shown) for block in one["content"] if "reasoningContent" in block
+    ]
     assert thoughts == [said[-2]["content"][0]]
     assert shown[-2] is said[-2]
 
@@ -155,7 +157,9 @@ def test_nothing_is_blank() -> None:
 
     view = ConverseView(make_reducer()).reduce_sync(said).messages
 
-    assert sent(view) == [{"role": "user", "content": [{"text": "Hi."}, {"text": "And now?"}, MARK]}]
+    assert sent(view) == [
+        {"role": "user", "content": [{"text": "Hi."}, {"text": "And now?"}, MARK]}
+    ]
 
 
 def test_what_bedrock_runs_itself_stays() -> None:

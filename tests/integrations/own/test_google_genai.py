@@ -101,9 +101,7 @@ def test_dictionaries_stay_dictionaries(by_alias: bool) -> None:
 
 def test_a_list_of_both() -> None:
     """Who writes dictionaries and appends the answers as they come gets the very same back."""
-    said = [
-        one if one.role == "model" else plain([one], by_alias=False)[0] for one in talk(6)
-    ]
+    said = [one if one.role == "model" else plain([one], by_alias=False)[0] for one in talk(6)]
 
     view = GeminiView(make_reducer()).reduce_sync(said).messages
 
@@ -144,7 +142,9 @@ def test_a_call_under_another_id_keeps_its_signature() -> None:
     for given in (said, plain(said, by_alias=True)):
         contents = sent(GeminiView(make_reducer()).reduce_sync(given).messages)
 
-        calls = [part for content in contents for part in content["parts"] if "functionCall" in part]
+        calls = [
+            part for content in contents for part in content["parts"] if "functionCall" in part
+        ]
         assert [one["functionCall"]["id"] for one in calls] == ["id0", "id1", "id0_2", "id1_2"]
         assert ["thoughtSignature" in one for one in calls] == [True, False, True, False]
 

@@ -26,7 +26,8 @@ CANNOT: Mapping[str, str] = MappingProxyType({})
 def as_content(message: Message) -> types.Content:
     """Return *message* as Gemini says it."""
     written: Any = CODEC.write(message, None)
-    return types.Content.model_validate(written)
+    assert isinstance(written, types.Content)
+    return written
 
 
 def answered(message: Message) -> dict[str, Any]:
