@@ -27,7 +27,9 @@ MOST = 3.0
 _LAST = COUNTS[-1]
 _CODECS = {
     "agent_framework": "AgentFrameworkCodec",
+    "bedrock": "ConverseCodec",
     "google_adk": "GoogleADKCodec",
+    "google_genai": "ContentCodec",
     "langchain": "LangChainCodec",
     "langgraph": "LangChainCodec",
     "llama_index": "LlamaIndexCodec",

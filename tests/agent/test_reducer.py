@@ -200,8 +200,16 @@ def test_dictionaries_need_no_state_with_a_cache() -> None:
         ),
         (["text"], "messages\\[0\\] must be a dictionary or an object of an SDK, got str"),
         (
-            [{"role": "user", "parts": [{"text": "Hi."}]}],
+            [{"role": "user", "parts": [{"type": "text", "text": "Hi."}]}],
             "messages with `parts` are in none of anth",
+        ),
+        (
+            [{"role": "user", "parts": [{"text": "Hi."}]}],
+            r"messages\[0\] is Gemini's: use foldline.integrations.google_genai.GeminiView",
+        ),
+        (
+            [{"role": "user", "content": [{"text": "Hi."}]}],
+            r"messages\[0\] is Bedrock's: use foldline.integrations.bedrock.ConverseView",
         ),
     ],
 )

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from foldline.agent.reducer import HistoryReducer
+from foldline.guests import NO_RESPONSE, GuestView
 from foldline.guests.blocks import BlockCodec, result_text, rewritten
 from foldline.history.messages import Message, Role
 from foldline.history.parts import (
@@ -41,7 +43,7 @@ class LetterCodec(BlockCodec[Item, Block]):
             yield ToolCallResponsePart(block["id"], block["result"])
         elif "thought" in block:
             yield ReasoningPart(block["thought"])
-        else:
+        elif "mark" not in block:
             yield TextPart(block["text"])
 
     def tool(self, block: Block, /) -> str | None:
@@ -136,6 +138,33 @@ def test_a_changed_result_is_made_of_its_own_block() -> None:
 
     assert made["blocks"] == [{"result": "[cleared]", "id": "2", "tool": "look", "took": "2 s"}]
     assert new["blocks"] == [{"result": "[cleared]", "id": "2", "tool": "look"}]
+
+
+def test_a_block_that_says_nothing_stays_with_the_one_before_it() -> None:
+    """A mark after a result is no message, and is in that part; a part may also be made of both."""
+    mark: Block = {"mark": "here"}
+    item: Item = {"by": "user", "blocks": [RESULTS[0], mark, RESULTS[2]]}
+
+    assert [one.role for one in CODEC.read(item)] == ["tool", "user"]
+    assert CODEC.part(item, [0])["blocks"] == [RESULTS[0], mark]
+    assert CODEC.read({"by": "user", "blocks": [mark]}) == []
+
+
+def test_calls_without_ids_are_the_very_objects() -> None:
+    """A view pairs them with their results, and writes none of the ids that it made for that."""
+    calls: list[Block] = [{"call": "look", "id": ""}, {"call": "look", "id": ""}]
+    results: list[Block] = [{"result": text, "id": "", "tool": "look"} for text in ("a", "b")]
+    said = [
+        item
+        for _ in range(3)
+        for item in (ASKED, {"by": "assistant", "blocks": calls}, {"by": "user", "blocks": results})
+    ]
+    said[-1] = {"by": "user", "blocks": results[:1]}
+
+    view = GuestView(HistoryReducer(), CODEC).reduce_sync(said).messages
+
+    assert list(map(id, view[:-1])) == list(map(id, said))
+    assert view[-1]["blocks"] == [{"result": NO_RESPONSE, "id": "", "tool": "look"}]
 
 
 def test_what_has_no_block_is_left_out() -> None:

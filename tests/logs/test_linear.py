@@ -17,6 +17,7 @@ from tests.logs.reading import lines
 
 HI = {"role": "user", "content": "Hi."}
 SPAN = {"attributes": [{"key": "gen_ai.input.messages", "value": {"stringValue": "[]"}}]}
+ANSWER = {"functionResponse": {"name": "look", "response": {}}}
 OBSERVATION = {
     "traceId": "t",
     "type": "GENERATION",
@@ -68,6 +69,7 @@ INPUTS: dict[str, Callable[[int], bytes]] = {
     "equal ids": lambda n: lines(*[{"id": "a", "messages": [HI]}] * n),
     "spans": lambda n: lines({"resourceSpans": [{"scopeSpans": [{"spans": [SPAN] * n}] * 2}]}),
     "observations": lambda n: lines({"observations": [OBSERVATION] * n}),
+    "results of no call": lambda n: lines([{"role": "user", "parts": [ANSWER]}] * n),
     "equal bodies": lambda n: lines(*[{"model": "m", "messages": [HI]}] * n),
 }
 

@@ -15,6 +15,7 @@ from tests.logs.reading import lines
 
 HI = {"role": "user", "content": "Hi."}
 USE = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "n", "input": {}}]}
+TURN = {"role": "user", "content": [{"text": "Hi."}]}
 OTEL = {"role": "user", "parts": [{"type": "text", "content": "Hi."}]}
 CHAT = {
     "mapping": {
@@ -93,6 +94,13 @@ SAMPLES: list[tuple[str, bytes]] = [
     ("langsmith", lines([{"run_type": "llm", "inputs": {"messages": [HI]}}])),
     ("langsmith", lines({"inputs": {"messages": [[HI]]}})),
     ("langfuse", lines(OBSERVATION, OBSERVATION)),
+    ("gemini", lines([{"role": "user", "parts": [{"text": "Hi."}]}])),
+    ("gemini", lines([{"parts": [{"functionCall": {"name": "look"}}], "role": "model"}])),
+    ("gemini", lines({"contents": [{"parts": [{"text": "Hi."}]}]})),
+    ("gemini", lines({"role": "user", "parts": [{"text": "Hi."}]})),
+    ("converse", lines([{"role": "user", "content": [{"text": "Hi."}]}])),
+    ("converse", lines({"modelId": "m", "messages": [TURN], "system": [{"text": "Be brief."}]})),
+    ("converse", lines(TURN, TURN)),
     ("langfuse", lines({"id": "t", "sessionId": "s", "observations": [OBSERVATION]})),
     ("langfuse", lines([{**OBSERVATION, "input": {"messages": [HI]}}])),
 ]
@@ -149,7 +157,6 @@ def test_every_format_is_documented(root: Path) -> None:
         {"type": {}, "content": "x"},
         {"lc": 2, "id": ["HumanMessage"], "kwargs": {}},
         {"id": "s", "timestamp": "", "instructions": None},
-        [{"role": "user", "parts": [{"text": "Gemini's"}]}],
         [{"role": "user", "parts": [{"type": "text", "text": "the Vercel AI SDK's"}]}],
     ],
 )

@@ -25,6 +25,8 @@ def swe(**item: Any) -> dict[str, Any]:
     return {"history": [{"agent": "main", "content": "", **one} for one in said]}
 
 
+GEMINI = {"role": "user", "parts": [{"text": "Hi."}]}
+CONVERSE = {"role": "user", "content": [{"text": "Hi."}]}
 SECOND: list[tuple[Any, Any, str]] = [
     (AIDER, 7, "line 2: the conversation is not an object"),
     (AIDER, {}, "line 2: no list of messages under messages"),
@@ -51,6 +53,12 @@ SECOND: list[tuple[Any, Any, str]] = [
     (pi(**HI), pi(role="toolResult", content=[]), "line 2: toolCallId is not a string"),
     ({"model": "t", "messages": [HI]}, 7, "line 2: the request body is not an object"),
     ({"type": "message", **HI}, 7, "line 2: the item is not an object"),
+    (GEMINI, 7, "line 2: the message is not an object"),
+    (GEMINI, {"parts": 7}, "line 2: parts is not a list"),
+    (GEMINI, {"parts": [7]}, "line 2: parts[0] is not an object"),
+    (CONVERSE, {"role": "me", "content": []}, "line 2: role 'me' is not one of"),
+    (CONVERSE, {"role": "user"}, "line 2: content is not a list"),
+    (CONVERSE, {"role": "user", "content": [7]}, "line 2: content[0] is not an object"),
     ({"role": "user", "parts": []}, {"role": "me"}, "line 2: not a foldline message"),
 ]
 """A record of a format, what follows it, and the beginning of the error."""

@@ -26,6 +26,8 @@ __all__ = ["Content", "ContentCodec", "alternating", "as_dictionaries"]
 
 
 Content: TypeAlias = types.Content | dict[str, Any]
+"""A content as the SDK has it, or the dictionary that it takes for one."""
+
 _Part: TypeAlias = types.Part | dict[str, Any]
 
 

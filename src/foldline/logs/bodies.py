@@ -46,14 +46,14 @@ def read_bodies(
 
 
 def messages_of(
-    blocks: Iterable[Any],
+    blocks: Iterable[Object],
     *,
     is_answer: bool,
     parts: Callable[[Object], Iterable[Part]],
     tool: Callable[[Object], str | None],
 ) -> list[Message]:
     """Return what *blocks* of an answer, or of what it is an answer to, are as messages."""
-    read = [(block, tuple(parts(block))) for block in map(maybe_object, blocks)]
+    read = [(block, tuple(parts(block))) for block in blocks]
     if is_answer:
         return [Message(role="assistant", parts=tuple(part for _, said in read for part in said))]
     made: list[Message] = []

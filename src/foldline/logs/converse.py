@@ -11,6 +11,9 @@ from typing import Any
 
 from foldline.history.formats.wire import (
     Object,
+    as_list,
+    as_object,
+    check_role,
     is_list,
     is_object,
     json_text,
@@ -37,6 +40,7 @@ from foldline.logs.importer import Importer, Session, first_item
 __all__ = ["CONVERSE", "block_parts", "is_turn"]
 
 
+_ROLES = ("user", "assistant")
 _TYPES = MappingProxyType(
     {"image": "image", "audio": "audio", "video": "video", "document": "application"}
 )
@@ -53,7 +57,7 @@ def is_turn(value: Any) -> bool:
     """Whether *value* is a message of Converse; the blocks of others say of which type they are."""
     fields = maybe_object(value)
     blocks = fields.get("content")
-    if fields.get("role") not in ("user", "assistant") or not blocks or not is_list(blocks):
+    if fields.get("role") not in _ROLES or not blocks or not is_list(blocks):
         return False
     return all(
         is_object(one) and "type" not in one and not _KINDS.isdisjoint(one) for one in blocks
@@ -101,7 +105,9 @@ def _blob(data: Any, mime: str) -> BlobPart:
 
 
 def _messages(item: Object) -> list[Message]:
-    blocks, is_answer = maybe_list(item.get("content")), item.get("role") == "assistant"
+    given = as_list(item.get("content"), "content")
+    blocks = [as_object(block, f"content[{at}]") for at, block in enumerate(given)]
+    is_answer = check_role(item.get("role"), _ROLES) == "assistant"
     return messages_of(blocks, is_answer=is_answer, parts=block_parts, tool=lambda _: None)
 
 

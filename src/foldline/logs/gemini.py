@@ -11,10 +11,11 @@ from typing import Any
 
 from foldline.history.formats.wire import (
     Object,
+    as_list,
+    as_object,
     is_list,
     is_object,
     json_text,
-    maybe_list,
     maybe_object,
     maybe_text,
 )
@@ -102,7 +103,9 @@ def tool_of(part: Object) -> str | None:
 
 
 def _messages(content: Object) -> list[Message]:
-    parts, is_answer = maybe_list(content.get("parts")), content.get("role") == "model"
+    given = as_list(content.get("parts") or (), "parts")
+    parts = [as_object(part, f"parts[{at}]") for at, part in enumerate(given)]
+    is_answer = content.get("role") == "model"
     return messages_of(parts, is_answer=is_answer, parts=content_parts, tool=tool_of)
 
 
