@@ -15,6 +15,7 @@ from tests.logs.reading import lines
 
 HI = {"role": "user", "content": "Hi."}
 USE = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "n", "input": {}}]}
+GEMINI_CLI = {"id": "m", "type": "user", "content": "Hi."}
 TURN = {"role": "user", "content": [{"text": "Hi."}]}
 OTEL = {"role": "user", "parts": [{"type": "text", "content": "Hi."}]}
 CHAT = {
@@ -94,6 +95,8 @@ SAMPLES: list[tuple[str, bytes]] = [
     ("langsmith", lines([{"run_type": "llm", "inputs": {"messages": [HI]}}])),
     ("langsmith", lines({"inputs": {"messages": [[HI]]}})),
     ("langfuse", lines(OBSERVATION, OBSERVATION)),
+    ("gemini-cli", lines({"sessionId": "s", "projectHash": "h", "messages": [GEMINI_CLI]})),
+    ("gemini-cli", lines({"sessionId": "s", "projectHash": "h"}, GEMINI_CLI)),
     ("gemini", lines([{"role": "user", "parts": [{"text": "Hi."}]}])),
     ("gemini", lines([{"parts": [{"functionCall": {"name": "look"}}], "role": "model"}])),
     ("gemini", lines({"contents": [{"parts": [{"text": "Hi."}]}]})),

@@ -23,6 +23,7 @@ from foldline.logs.codex import CODEX
 from foldline.logs.converse import CONVERSE
 from foldline.logs.document import Document, Record, read_document
 from foldline.logs.gemini import GEMINI
+from foldline.logs.gemini_cli import GEMINI_CLI
 from foldline.logs.importer import Importer, Session
 from foldline.logs.langchain import LANGCHAIN
 from foldline.logs.langfuse import LANGFUSE
@@ -42,6 +43,7 @@ FORMATS: tuple[Importer, ...] = (
     FOLDLINE,
     CLAUDE_CODE,
     CODEX,
+    GEMINI_CLI,
     PI,
     AIDER,
     SWE_AGENT,

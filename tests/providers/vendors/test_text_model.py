@@ -17,7 +17,7 @@ from foldline.reduction.request import SummaryRequest
 
 SAID = f"{FIRST_LINE}\nThe weather was spoken of.\n{LAST_LINE}"
 REQUEST = SummaryRequest(messages=(Message.user("hello"),), prompt="Sum.", budget=100)
-GEMINI = {
+GEMINI: dict[str, Any] = {
     "candidates": [
         {
             "content": {"parts": [{"text": "Hm.", "thought": True}, {"text": SAID}]},
@@ -30,7 +30,7 @@ GEMINI = {
         "thoughts_token_count": 2,
     },
 }
-CONVERSE = {
+CONVERSE: dict[str, Any] = {
     "output": {"message": {"role": "assistant", "content": [{"text": SAID}]}},
     "stopReason": "end_turn",
     "usage": {"inputTokens": 60, "outputTokens": 9, "cacheWriteInputTokens": 10},
