@@ -126,11 +126,11 @@ def test_results_that_came_one_by_one() -> None:
     """Results in contents of their own go into one, and a blocked answer without parts is left out."""
     said = talk(1)
     said[2:3] = [types.Content(role="tool", parts=[part]) for part in said[2].parts]
-    said.insert(-1, types.Content(role="model"))
+    said += [types.Content(role="model"), types.UserContent(parts="Please.")]
 
     view = GeminiView(make_reducer()).reduce_sync(said).messages
 
-    assert [len(one.parts) for one in view] == [1, 2, 2, 1, 1]
+    assert [len(one.parts) for one in view] == [1, 2, 2, 1, 1, 1]
 
 
 def test_a_call_under_another_id_keeps_its_signature() -> None:
