@@ -31,7 +31,7 @@ SAID = {
 CALL = {"id": "c1", "name": "read_file", "args": {"path": "a.py"}, "status": "success"}
 
 
-def called(*calls: dict[str, Any], **beside: Any) -> dict[str, Any]:
+def called(*calls: Any, **beside: Any) -> dict[str, Any]:
     return {**SAID, "toolCalls": list(calls), **beside}
 
 
