@@ -21,6 +21,13 @@ def look_up(order: str) -> str:
     return f"{order} is in Lisbon"
 
 
+class Blocking:
+    """Forgets `async`."""
+
+    def orchestrate(self, *_: object) -> None:
+        """Do nothing."""
+
+
 def test_a_single_agent_answers_directly() -> None:
     """With one agent no orchestrator is needed, and the strategy is `SingleAgent`."""
     conversation = Conversation(agent_named("helper", "Hello."))
@@ -81,7 +88,10 @@ def test_agents_are_given_by_name_too() -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"agents": "openai:gpt-5"}, "agent must be an Agent, got str"),
+        (
+            {"agents": "openai:gpt-5"},
+            r"agent must be an Agent, got str: `Agent\(model\)` makes one",
+        ),
         ({"agents": [3]}, "agent must be an Agent, got int"),
         (
             {"agents": [*map(agent_named, "abc")]},
@@ -94,8 +104,12 @@ def test_agents_are_given_by_name_too() -> None:
             "different names, got a twice",
         ),
         ({"agents": {"b": agent_named("a")}}, "the key of an agent must be its name"),
-        ({"orchestrator": RoundRobin}, "orchestrator must be an Orchestrator or None, got type"),
-        ({"orchestrator": "round robin"}, "orchestrator must be an Orchestrator or None, got str"),
+        (
+            {"orchestrator": RoundRobin},
+            "orchestrator must be an instance, got the class RoundRobin",
+        ),
+        ({"orchestrator": "round robin"}, "orchestrator must be an Orchestrator, got str"),
+        ({"orchestrator": Blocking()}, r"Blocking\.orchestrate must be async"),
         ({"thread": "t"}, "thread must be a ConversationThread or None, got str"),
     ],
 )

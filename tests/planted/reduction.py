@@ -291,6 +291,9 @@ a tool's rule is ignored
 the newest exchange is cleared too
 - if not is_earlier:
 + if False:
+results that no model has seen are cleared
+- while at > history.start and history[at - 1].role == "tool":
++ while False:
 repeated reads stay
 - found.add(last[key])
 + last[key] = at
