@@ -462,8 +462,8 @@ a reminder says that a task is done
 
 reduction/fitting.py: agent/test_pins.py
 a pinned result is cleared
-- history.tools(_LEAST_RESULT, cut) if at not in whole)
-+ history.tools(_LEAST_RESULT, cut))
+- if at not in whole and at < unread)
++ if at < unread)
 
 reduction/verdict.py: agent/test_pins.py
 a pin shows in the next fold only
