@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from foldline.agent.agent import Agent
+from foldline.agent.config import AgentOptions
 from foldline.conversation.conversation import Conversation
 from foldline.conversation.orchestrator import RoundRobin, SingleAgent
 from foldline.errors import ConfigError, ThreadConflictError, TurnRunningError
@@ -119,6 +121,18 @@ def test_a_wrong_part_is_refused(arguments: Mapping[str, object], text: str) -> 
 
     with pytest.raises(ConfigError, match=text):
         Conversation(**given)  # type: ignore[arg-type]  # what a caller without a checker does
+
+
+def test_options_of_a_message_are_a_mapping() -> None:
+    """Those of an agent are refused, and nothing is stored."""
+    conversation = Conversation(agent_named("a"))
+    options: Any = AgentOptions()
+
+    with pytest.raises(
+        ConfigError, match=r"^options must be a Mapping or None, got AgentOptions: they"
+    ):
+        conversation.send_sync("Hi", options=options)
+    assert conversation.thread is None
 
 
 @pytest.mark.parametrize("message", [3, [Message.user("a"), "b"]])

@@ -239,6 +239,8 @@ class Conversation:
         policy: TurnPolicy,
         listen: Callable[[ConversationEvent], None] | None,
     ) -> OrchestrationResult:
+        hint = "they are for the orchestrator; `AgentOptions` belong to an agent"
+        expect("options", options, Mapping | None, hint=hint)
         place = self._waiters.join(_NEW)
         try:
             await self._come_first(place, policy)
