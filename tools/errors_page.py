@@ -113,7 +113,10 @@ ADVICE = {
     "TurnFailedError": "Look at `reason` and at the log of the worker, then post the turn again.",
     "TurnPendingError": "Wait again, or show that it takes longer: the turn goes on.",
     "TurnRunningError": "Try again later, or leave `on_conflict` at `wait`.",
-    "TurnStoppedError": "Resume with `await agent.run(thread=thread)`.",
+    "TurnStoppedError": (
+        "If `thread.has_open_run`: resume with `await agent.run(thread=thread)`. If not: what was"
+        " streamed is stored as the answer, and the next message goes on from there."
+    ),
     "UnknownFormatError": "Name the format with `format=`; `foldline formats` lists them.",
     "ViewGivenError": "Keep your own list, append to that, and send `reduced.messages`.",
 }

@@ -111,12 +111,15 @@ def test_wrong_arguments_of_a_reducer_are_refused(arguments: dict[str, Any], sai
         ({"options": {}}, "options must be an AgentOptions, got dict"),
         (
             {"history_reduction": {}},
-            "history_reduction must be a HistoryReductionConfig or None, got dict",
+            "history_reduction must be a HistoryReductionConfig or None, got dict: .* turns it off",
         ),
         ({"instructions": None}, "instructions must be a str, got None"),
         ({"name": 7}, "name must be a str, got int"),
         ({"background_fold": 5}, "background_fold must be a BackgroundFold or None, got int"),
-        ({"telemetry": 5}, "telemetry must be an Observer or None, got int"),
+        (
+            {"telemetry": 5},
+            r"telemetry must be an Observer or None, got int: `Telemetry\(\)` is one",
+        ),
         ({"model": Blocking()}, r"Blocking\.respond must be async"),
     ],
 )

@@ -63,6 +63,7 @@ def test_files_after_another_kind_of_message_are_a_message(tmp_path: Path, last:
 def test_what_cannot_be_sent_is_refused_in_one_line(tmp_path: Path) -> None:
     """The error names the place, the path and the limit; nothing is sent."""
     large, archive = tmp_path / "large.pdf", written(tmp_path, "a.zip", b"PK\xff\x00")
+    empty = written(tmp_path, "empty.png", b"")
     with large.open("wb") as file:
         file.truncate(MAX_FILE_BYTES + 1)
     kinds = ".gif, .jpeg, .jpg, .png, .webp, .flac, .m4a, .mp3, .ogg, .wav, .pdf"
@@ -71,6 +72,7 @@ def test_what_cannot_be_sent_is_refused_in_one_line(tmp_path: Path) -> None:
         ([tmp_path], f"files[0] must be the path of a file, got {tmp_path}"),
         ([large], f"files[0] must have at most 20,000,000 bytes, got 20,000,001: {large}"),
         ([archive], f"files[0] must be text in UTF-8 or one of {kinds}: {archive}"),
+        ([empty], f"files[0] must not be empty: {empty}"),
         (["x" * 300], f"files[0] cannot be read: OSError: {'x' * 300}"),
         ([b"a"], "files[0] must be a str or PathLike, got bytes"),
         ("a.png", "files must be a list or tuple, got str"),

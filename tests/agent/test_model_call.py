@@ -84,6 +84,39 @@ async def test_an_ill_typed_answer_ends_the_turn_and_not_the_thread(
         assert (result.text, found.count) == ("fine", 2)
 
 
+class Whole(Own):
+    """Returns a list of pieces."""
+
+    def stream(self, request: ChatRequest) -> list[object]:
+        """Return no piece."""
+        return list(request.settings)
+
+
+class Texts(Own):
+    """Streams mere texts."""
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[Any, None]:
+        """Yield a text."""
+        assert request.messages
+        yield "secret"
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        (Whole(), "own.stream must be an async generator, got a list"),
+        (Texts(), "own must stream deltas and a ChatResponse, got str"),
+    ],
+)
+async def test_what_is_streamed_are_pieces_and_a_response(model: Own, text: str) -> None:
+    """Anything else ends the turn with a line that says what was meant; the turn stays open."""
+    thread = await MemoryStore().thread("t")
+    with pytest.raises(ModelError, match=f"^{text}$"):
+        await Agent(model).run_stream("hello", thread=thread).final_result
+
+    assert thread.has_open_run
+
+
 def test_a_whole_answer_is_taken_as_it_is() -> None:
     """An answer with every field of its kind is stored, with its id and its usage."""
     usage = Usage(input_tokens=5)

@@ -39,6 +39,13 @@ class Own:
         return self.make(messages)  # type: ignore[return-value]
 
 
+class Blocking:
+    """Forgets `async`."""
+
+    def reduce(self, messages: Sequence[Message], /) -> Sequence[Message]:
+        return messages
+
+
 def last_two(messages: Sequence[Message]) -> Sequence[Message]:
     return messages[-2:]
 
@@ -153,7 +160,8 @@ def test_a_ready_reducer_of_ours_is_used_with_its_own_configuration() -> None:
     ("options", "says"),
     [
         ({"reducer": object()}, "reducer must be .*, got object: it needs async reduce"),
-        ({"reducer": Own}, "reducer must be an instance with async reduce"),
+        ({"reducer": Own}, "reducer must be an instance, got the class Own"),
+        ({"reducer": Blocking()}, r"Blocking\.reduce must be async"),
         ({"reducer": Own(last_two), "summarizer": DigestSummarizer()}, "summarizer must be given"),
         (
             {"reducer": Own(last_two), "history_reduction": HistoryReductionConfig()},

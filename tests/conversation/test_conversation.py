@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from foldline.agent.agent import Agent
+from foldline.agent.config import AgentOptions
 from foldline.conversation.conversation import Conversation
 from foldline.conversation.orchestrator import RoundRobin, SingleAgent
 from foldline.errors import ConfigError, ThreadConflictError, TurnRunningError
@@ -19,6 +21,13 @@ from tests.conversation.stories import agent_named, folding, said, texts
 
 def look_up(order: str) -> str:
     return f"{order} is in Lisbon"
+
+
+class Blocking:
+    """Forgets `async`."""
+
+    def orchestrate(self, *_: object) -> None:
+        """Do nothing."""
 
 
 def test_a_single_agent_answers_directly() -> None:
@@ -81,7 +90,10 @@ def test_agents_are_given_by_name_too() -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"agents": "openai:gpt-5"}, "agent must be an Agent, got str"),
+        (
+            {"agents": "openai:gpt-5"},
+            r"agent must be an Agent, got str: `Agent\(model\)` makes one",
+        ),
         ({"agents": [3]}, "agent must be an Agent, got int"),
         (
             {"agents": [*map(agent_named, "abc")]},
@@ -94,8 +106,12 @@ def test_agents_are_given_by_name_too() -> None:
             "different names, got a twice",
         ),
         ({"agents": {"b": agent_named("a")}}, "the key of an agent must be its name"),
-        ({"orchestrator": RoundRobin}, "orchestrator must be an Orchestrator or None, got type"),
-        ({"orchestrator": "round robin"}, "orchestrator must be an Orchestrator or None, got str"),
+        (
+            {"orchestrator": RoundRobin},
+            "orchestrator must be an instance, got the class RoundRobin",
+        ),
+        ({"orchestrator": "round robin"}, "orchestrator must be an Orchestrator, got str"),
+        ({"orchestrator": Blocking()}, r"Blocking\.orchestrate must be async"),
         ({"thread": "t"}, "thread must be a ConversationThread or None, got str"),
     ],
 )
@@ -105,6 +121,18 @@ def test_a_wrong_part_is_refused(arguments: Mapping[str, object], text: str) -> 
 
     with pytest.raises(ConfigError, match=text):
         Conversation(**given)  # type: ignore[arg-type]  # what a caller without a checker does
+
+
+def test_options_of_a_message_are_a_mapping() -> None:
+    """Those of an agent are refused, and nothing is stored."""
+    conversation = Conversation(agent_named("a"))
+    options: Any = AgentOptions()
+
+    with pytest.raises(
+        ConfigError, match=r"^options must be a Mapping or None, got AgentOptions: they"
+    ):
+        conversation.send_sync("Hi", options=options)
+    assert conversation.thread is None
 
 
 @pytest.mark.parametrize("message", [3, [Message.user("a"), "b"]])

@@ -249,7 +249,7 @@ def test_what_is_no_message_is_named_with_its_place() -> None:
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ("text", "message must be a Message, got str"),
+        ("text", "in foldline.formats, a text with `Message.user`"),
         (None, "message must be a Message, got NoneType"),
         ({"role": "user"}, "got dict: convert a vendor's items with `from_openai_chat`"),
         (

@@ -291,6 +291,9 @@ a tool's rule is ignored
 the newest exchange is cleared too
 - if not is_earlier:
 + if False:
+results that no model has seen are cleared
+- while at > history.start and history[at - 1].role == "tool":
++ while False:
 repeated reads stay
 - found.add(last[key])
 + last[key] = at
@@ -459,8 +462,8 @@ a reminder says that a task is done
 
 reduction/fitting.py: agent/test_pins.py
 a pinned result is cleared
-- history.tools(_LEAST_RESULT, cut) if at not in whole)
-+ history.tools(_LEAST_RESULT, cut))
+- if at not in whole and at < unread)
++ if at < unread)
 
 reduction/verdict.py: agent/test_pins.py
 a pin shows in the next fold only

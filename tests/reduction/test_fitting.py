@@ -102,6 +102,20 @@ def test_the_newest_exchange_is_not_cleared_by_a_rule() -> None:
     assert clear_all(history, config=rules(read="clear"), keep=10_000) == ()
 
 
+def test_results_that_no_model_has_seen_are_clipped() -> None:
+    """Of several calls at once each result is shown in part; what came before them is cleared."""
+    names = [f"c{number}" for number in range(3)]
+    calls = [ToolCallPart(name, "read", name) for name in names]
+    unread = [Message.assistant(tool_calls=calls), *(Message.tool(name, LONG) for name in names)]
+    history = History([*session(("read", "1"))[:3], *unread])
+    found = squeeze(history, history.tokens(5))
+
+    assert indexes(clear_all(history)) == [2]
+    assert [(one.index, bool(one.head)) for one in found] == [(2, False)] + [
+        (at, True) for at in (4, 5, 6)
+    ]
+
+
 def test_an_earlier_reading_of_one_file_is_cleared() -> None:
     """Of calls with the same arguments the newest result stays, in the newest exchange too."""
     same, other = json.dumps({"path": "a.py"}), json.dumps({"path": "b.py"})

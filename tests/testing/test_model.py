@@ -122,6 +122,26 @@ def test_a_step_of_another_role_is_refused() -> None:
         ask(ScriptedModel([Message.user("a")]))
 
 
+@pytest.mark.parametrize("step", [{"role": "assistant"}, lambda _: 5])
+def test_a_step_of_another_kind_is_refused(step: Any) -> None:
+    """The error names the kind, not what is in it; a text is no list of steps."""
+    with pytest.raises(
+        ConfigError, match=r"^a step of own must be a Message, got (dict|int): or a text"
+    ):
+        ask(ScriptedModel([step], name="own"))
+    with pytest.raises(ConfigError, match=r"^steps must be a list, got str$"):
+        ScriptedModel("Hello.")
+
+
+def test_a_call_is_a_name_and_its_arguments() -> None:
+    """Both belong into one tuple, since there may be several calls."""
+    wrong: Any = ("look_up", {"id": 1})
+    with pytest.raises(
+        ConfigError, match=r"^wanted\[0\] must be a tuple or list, got str: calls\(\(name, arg"
+    ):
+        calls(*wrong)
+
+
 def test_calls_are_written_as_json() -> None:
     """A call has its arguments as JSON, or as the text that is given, behind what is said."""
     message = calls(("look_up", {"id": 1, "q": "é"}), ("stop", "not json"), text="now")

@@ -15,6 +15,7 @@ keeps its place until its first commit is made. No wait is longer than `turn_wai
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from math import ceil
 from typing import Final, Literal, TypeAlias, TypeVar, get_args
 
 from msgspec import Struct
@@ -74,7 +75,7 @@ the stored result of the turn. `ended`: return the result of the last run, which
 _Result = TypeVar("_Result")
 _LOG = logging.getLogger("foldline")
 _WAITING: Final = (
-    "thread %r: another worker has a turn: waiting for its end, or %.0f s without a sign"
+    "thread %r: another worker has a turn: waiting for its end, or %d s without a sign"
 )
 _USUAL: Final = (None, "wait", "leave")
 
@@ -245,7 +246,7 @@ class Admission:
             self._doubt(lease, began)
             if not self._has_said and lease is not None and self.waited >= _QUIET:
                 self._has_said = True
-                _LOG.warning(_WAITING, self._thread.id, lease.seconds)
+                _LOG.warning(_WAITING, self._thread.id, ceil(lease.seconds))
             if left <= 0:
                 raise TurnRunningError(thread_id=self._thread.id)
             self._has_waited = True

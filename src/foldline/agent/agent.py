@@ -14,7 +14,7 @@ from foldline.agent.admission import (
     TurnPolicy,
     checked_policy,
 )
-from foldline.agent.arguments import by_hand, is_blocking
+from foldline.agent.arguments import by_hand, expect_async
 from foldline.agent.asking import Asking
 from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentConfig, AgentOptions, warn_of_vendor_edits
@@ -405,10 +405,11 @@ def _check_parts(
 ) -> None:
     expect("name", name, str)
     expect("instructions", instructions, str)
-    expect("history_reduction", config, HistoryReductionConfig | None)
+    hint = "`HistoryReductionConfig(enabled=False)` turns it off"
+    expect("history_reduction", config, HistoryReductionConfig | None, hint=hint)
     expect("options", options, AgentOptions)
     expect("background_fold", background, BackgroundFold | None)
-    expect("telemetry", telemetry, Observer | None)
+    expect("telemetry", telemetry, Observer | None, hint="`Telemetry()` is one")
 
 
 def _fixed(instructions: str, tools: Mapping[str, Tool], options: AgentOptions) -> FixedParts:
@@ -434,9 +435,7 @@ def _fixed(instructions: str, tools: Mapping[str, Tool], options: AgentOptions) 
 
 def _opened(model: str | ProviderConfig | ChatModel) -> ChatModel:
     chat = open_model(model)
-    if is_blocking(chat.respond):
-        message = f"{type(chat).__name__}.respond must be async"
-        raise ConfigError(message)
+    expect_async("model", chat, ChatModel, "respond", hint="it needs async respond()")
     return chat
 
 
@@ -478,12 +477,10 @@ def _made(
 def _own(
     given: HistoryReducer | ChatReducer, model: ChatModel, observer: Observer | None
 ) -> tuple[HistoryReducer, ChatReducer | None]:
-    expect("reducer", given, HistoryReducer | ChatReducer, hint="it needs async reduce()")
+    hint = "it needs async reduce()"
+    expect_async("reducer", given, HistoryReducer | ChatReducer, "reduce", hint=hint)
     if isinstance(given, HistoryReducer):
         made = given.for_model(model.name, window_of(model))
         made.telemetry = observer or given.telemetry
         return made, None
-    if isinstance(given, type) or is_blocking(given.reduce):
-        message = "reducer must be an instance with async reduce(), got another"
-        raise ConfigError(message)
     return HistoryReducer(HistoryReductionConfig(enabled=False), window=window_of(model)), given

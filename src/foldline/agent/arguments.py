@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from inspect import iscoroutinefunction, isfunction, ismethod, unwrap
+from types import UnionType
 from typing import TypedDict, cast
 
 from msgspec import structs
@@ -30,8 +31,8 @@ __all__ = [
     "check_call",
     "check_reducer",
     "check_sizes",
+    "expect_async",
     "fold_costs",
-    "is_blocking",
     "named_window",
     "summarizer_chain",
 ]
@@ -108,20 +109,27 @@ def summarizer_chain(given: object, config: HistoryReductionConfig) -> tuple[Sum
 
 
 def _summarizer(given: object, name: str) -> Summarizer:
-    if isinstance(given, type):
-        message = f"{name} must be an instance, got the class {given.__name__}"
-        raise ConfigError(message)
     hint = "it needs a name and async summarize(); `summarizer_from` takes a function or a client"
-    expect(name, given, Summarizer, hint=hint)
+    expect_async(name, given, Summarizer, "summarize", hint=hint)
     summarizer = cast("Summarizer", given)
     expect(f"{name}.name", summarizer.name, str)
-    if is_blocking(summarizer.summarize):
-        message = f"{type(given).__name__}.summarize must be async"
-        raise ConfigError(message)
     return summarizer
 
 
-def is_blocking(method: object) -> bool:
+def expect_async(
+    name: str, given: object, kind: type | UnionType, method: str, *, hint: str
+) -> None:
+    """Raise ConfigError if *given* is no instance of *kind*, or its *method* cannot be awaited."""
+    if isinstance(given, type):
+        message = f"{name} must be an instance, got the class {given.__name__}"
+        raise ConfigError(message)
+    expect(name, given, kind, hint=hint)
+    if _is_blocking(getattr(given, method)):
+        message = f"{type(given).__name__}.{method} must be async"
+        raise ConfigError(message)
+
+
+def _is_blocking(method: object) -> bool:
     """Whether *method* cannot be awaited, as far as one can see without calling it."""
     if not callable(method):
         return True

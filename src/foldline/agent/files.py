@@ -71,6 +71,9 @@ def _parts(place: str, given: object) -> tuple[Part, ...]:
         message = f"{place} must have at most {MAX_FILE_BYTES:,} bytes, got {size:,}: {path}"
         raise ConfigError(message)
     modality, mime = _MEDIA.get(path.suffix.lower(), ("", ""))
+    if modality and not size:
+        message = f"{place} must not be empty: {path}"
+        raise ConfigError(message)
     name = f"[file {path.name}]"
     if modality:
         return TextPart(name), BlobPart(modality, mime, b64encode(data).decode())

@@ -159,13 +159,20 @@ def _opening(request: ChatRequest, model: ChatModel) -> bytes:
 async def _streamed(
     model: StreamingChatModel, request: ChatRequest, deltas: _Deltas
 ) -> ChatResponse:
-    response = None
-    async with aclosing(model.stream(request)) as pieces:
+    response, streamed = None, model.stream(request)
+    # A custom model may stream anything, whatever its annotation says.
+    if not hasattr(streamed, "aclose"):
+        message = f"{model.name}.stream must be an async generator, got a {type(streamed).__name__}"
+        raise ModelError(message)
+    async with aclosing(streamed) as pieces:
         async for piece in pieces:
             if isinstance(piece, ChatResponse):
                 response = _checked(piece, model)
-            else:
+            elif isinstance(piece, ChatDelta):  # pyright: ignore[reportUnnecessaryIsInstance]
                 deltas.add(piece)
+            else:
+                message = f"{model.name} must stream deltas and a ChatResponse, got {type(piece).__name__}"
+                raise ModelError(message)
     if response is None:
         message = f"{model.name} ended its stream without a response"
         raise ModelError(message)

@@ -10,6 +10,7 @@ from typing import ParamSpec, TypeVar, cast
 
 from foldline.agent.admission import OnConflict, OnOpen, TurnPolicy, checked_policy
 from foldline.agent.agent import Agent
+from foldline.agent.arguments import expect_async
 from foldline.agent.event_stream import EventStream
 from foldline.agent.files import TurnFiles, with_files
 from foldline.agent.hold import Hold
@@ -80,11 +81,9 @@ class Conversation:
         if orchestrator is None and len(self._agents) > 1:
             message = f"a conversation of {len(self._agents)} agents needs an orchestrator, such as RoundRobin()"
             raise ConfigError(message)
-        given: object = orchestrator
-        # A class has the methods of its instances.
-        given = type if isinstance(given, type) else given
-        hint = "it needs async orchestrate()"
-        expect("orchestrator", given, Orchestrator | None, hint=hint)
+        if orchestrator is not None:
+            hint = "it needs async orchestrate()"
+            expect_async("orchestrator", orchestrator, Orchestrator, "orchestrate", hint=hint)
         checked_input(None, thread=thread)
         self._orchestrator = orchestrator
         self._thread = thread
@@ -240,6 +239,8 @@ class Conversation:
         policy: TurnPolicy,
         listen: Callable[[ConversationEvent], None] | None,
     ) -> OrchestrationResult:
+        hint = "they are for the orchestrator; `AgentOptions` belong to an agent"
+        expect("options", options, Mapping | None, hint=hint)
         place = self._waiters.join(_NEW)
         try:
             await self._come_first(place, policy)
@@ -282,7 +283,7 @@ def _by_name(given: object) -> Mapping[str, Agent]:
         agents = list(cast("Sequence[object]", given))
     by_name: dict[str, Agent] = {}
     for agent in agents:
-        expect("agent", agent, Agent)
+        expect("agent", agent, Agent, hint="`Agent(model)` makes one")
         assert isinstance(agent, Agent)
         if agent.name in by_name:
             message = f"agents must have different names, got {agent.name} twice"

@@ -38,7 +38,10 @@ __all__ = [
 PIN_KEY = "__pinned__"
 """The metadata key of a message that is pinned when a thread stores it."""
 
-READ_HINT = "convert a vendor's items with `from_openai_chat` or its like in foldline.formats"
+READ_HINT = (
+    "convert a vendor's items with `from_openai_chat` or its like in foldline.formats,"
+    " a text with `Message.user`"
+)
 """What to do with what should be a message, and is none yet."""
 
 PARTIAL_KEY = "__partial__"

@@ -79,10 +79,11 @@ def clearable(
     Return the old tool results and long arguments after *cut* that may be cleared, with their names.
 
     The newest *keep* tokens stay as they are, but for results that a later call with the same
-    arguments repeats, and for tools whose rule says so. Those at *whole* stay too.
+    arguments repeats, and for tools whose rule says so. Those at *whole* and those that no model has
+    seen yet stay too.
     """
-    known = {one.index: one for one in entries}
-    large = (at for at in history.tools(_LEAST_RESULT, cut) if at not in whole)
+    known, unread = {one.index: one for one in entries}, _unread(history)
+    large = (at for at in history.tools(_LEAST_RESULT, cut) if at not in whole and at < unread)
     found = [at for at in large if not _is_cleared(known.get(at))]
     if not found:
         return {}
@@ -242,6 +243,14 @@ def _is_open_call(history: History, at: int) -> bool:
     """Whether the newest exchange calls tools at *at*: its vendor may want that item back."""
     user = history.last_user()
     return (user is None or at > user) and bool(history[at].tool_calls)
+
+
+def _unread(history: History) -> int:
+    """Return the index of the first of the results at the end, which no model has seen yet."""
+    at = len(history)
+    while at > history.start and history[at - 1].role == "tool":
+        at -= 1
+    return at
 
 
 def _is_cleared(entry: Shortened | None) -> bool:

@@ -10,6 +10,7 @@ from typing import Self, TypeAlias
 
 from msgspec import structs
 
+from foldline.checks import expect, several
 from foldline.errors import ConfigError, ModelError
 from foldline.history.codec import encode_json
 from foldline.history.messages import Message, Usage
@@ -53,7 +54,13 @@ def calls(
         text: What is said before the calls.
         first: The number of the first call: 7 makes the ids `call_7`, `call_8` and so on. None
             leaves them to the model, which gives numbers that the conversation does not have.
+
+    Raises:
+        ConfigError: A call is no pair of a name and arguments.
     """
+    for place, one in enumerate(wanted):
+        hint = "calls((name, arguments), …) takes one for each call"
+        expect(f"wanted[{place}]", one, tuple | list, hint=hint)
     made = [
         ToolCallPart(
             id="" if first is None else f"call_{first + place}",
@@ -100,7 +107,7 @@ class ScriptedModel(Script[ModelStep]):
             delay: How many seconds to wait before each answer and each piece of a stream; 0 only
                 lets others run, None does not wait at all.
         """
-        super().__init__(steps, repeat, of="model")
+        super().__init__(several("steps", steps), repeat, of="model")
         self.name = name
         """The identity of the model."""
         self._usage = usage
@@ -173,6 +180,9 @@ class ScriptedModel(Script[ModelStep]):
         if isinstance(answer, ChatResponse):
             return answer
         said = Message.assistant(answer) if isinstance(answer, str) else answer
+        expect(
+            f"a step of {self.name}", said, Message, hint="or a text, a ChatResponse or an error"
+        )
         if said.role != "assistant":
             message = f"a step of {self.name} is a message of the {said.role}, not the assistant"
             raise ConfigError(message)

@@ -171,7 +171,7 @@ async def test_a_long_wait_is_logged_once(
     monkeypatch.setattr(admission, "_QUIET", quiet)
     model = GatedModel()
     agent = Agent(model)
-    async with MemoryStore() as store, asyncio.TaskGroup() as group:
+    async with MemoryStore(turn_lease=0.4) as store, asyncio.TaskGroup() as group:
         group.create_task(agent.run("one", thread=await store.thread("t")))
         await model.asked.wait()
         thread = await store.thread("t")
@@ -183,3 +183,4 @@ async def test_a_long_wait_is_logged_once(
 
     said = [one for one in caplog.records if "another worker has a turn" in one.message]
     assert [one.levelname for one in said] == ["WARNING"] * lines
+    assert not any("or 0 s without" in one.message for one in said)

@@ -94,6 +94,7 @@ CASES: list[tuple[object, object]] = [
     (TextPart("a"), "a"),
     (PICTURE, (PICTURE,)),
     ([TextPart("a"), PICTURE], (TextPart("a"), PICTURE)),
+    (["a", PICTURE], (TextPart("a"), PICTURE)),
     (
         (FilePart("image", "f"), UriPart("image", "u")),
         (FilePart("image", "f"), UriPart("image", "u")),

@@ -157,7 +157,7 @@ def unknown(a: "Missing") -> None:  # type: ignore[name-defined]  # noqa: F821  
         (many, r"parameter 'values' of tool 't' must .*, got \*args"),
         (keywords, r"parameter 'values' of tool 't' must .*, got \*\*kwargs"),
         (unknown, "annotation of tool 't' must be defined .*Missing"),
-        (Kept.method, "tool 't' must be a method of an instance"),
+        (Kept.method, "tool 't' must be a method of an instance, .*: pass `instance.method`"),
         (Kept, "tool 't' must be a function, .*, got Kept"),
         (7, "tool 't' must be .*, got int"),
         (partial(cast("ToolFunction", plain), 1, 2, 3, 4), "tool 't' has no readable signature"),

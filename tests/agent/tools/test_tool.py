@@ -137,7 +137,9 @@ def test_a_tool_can_be_made_by_hand() -> None:
 @pytest.mark.parametrize("name", ["", "a" * 65, "a b", "a.b", "é", "a\n", "<lambda>"])
 def test_a_name_that_no_vendor_takes_is_refused(name: str) -> None:
     """A name has 1 to 64 plain characters."""
-    with pytest.raises(ConfigError, match="name must be 1 to 64 of A-Z"):
+    with pytest.raises(
+        ConfigError, match=r"name must be 1 to 64 of A-Z.*: `tool\(function, name=…\)` sets it$"
+    ):
         tool(look_up, name=name)
 
 

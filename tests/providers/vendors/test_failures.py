@@ -57,9 +57,11 @@ async def test_statuses_are_reported(vendor: VendorServer, spec: str, streams: b
 
     assert {type(error) for error in found} == {ModelError}
     assert [error.status for error in found] == [*STATUSES]
-    assert [f"{error}" for error in found] == [
+    assert [f"{error}".partition(";")[0] for error in found] == [
         f"{spec} failed: status {status}, {code}" for status, code in STATUSES.items()
     ]
+    advised = [error.status for error in found if "; check the name of the model" in str(error)]
+    assert advised == [404]
     assert all(error.__suppress_context__ for error in found)
 
 

@@ -130,7 +130,13 @@ def test_an_address_of_its_own(vendor: VendorServer, name: str) -> None:
         ("ollama:x", "vendor 'ollama' needs OLLAMA_BASE_URL: set it"),
         ("openai-chatgpt:x", "vendor 'openai-chatgpt' cannot be opened by name"),
         ("sentence-transformers:x", "vendor 'sentence-transformers' cannot be opened by name"),
-        (3, "model must be 'vendor:model', a ProviderConfig or a ChatModel, got int"),
+        (
+            3,
+            (
+                "model must be 'vendor:model', a ProviderConfig or a ChatModel, got int: "
+                "one of your own needs a `name` and async respond()"
+            ),
+        ),
         (None, "model must be 'vendor:model', a ProviderConfig or a ChatModel, got None"),
         (
             fake("messages", print),

@@ -70,6 +70,25 @@ def test_a_closed_loop_is_forgotten() -> None:
     assert [one() is None for one in made] == [True, True, True, True, False]
 
 
+class Lost(Counted):
+    """A model whose connections cannot be closed, since their loop is."""
+
+    async def __aexit__(self, *error: object) -> None:
+        await super().__aexit__(*error)
+        message = "Event loop is closed"
+        raise RuntimeError(message)
+
+
+def test_what_a_closed_loop_has_left_counts_as_closed() -> None:
+    """Otherwise a client closes itself in the next loop, and a failure is logged there."""
+    lost = Lost()
+    models = PerLoop(lost, Counted)
+    asyncio.run(models.here())
+    asyncio.run(models.here())
+
+    assert (lost.entered, lost.left) == (1, 1)
+
+
 def test_loops_of_many_threads_share_nothing() -> None:
     """Loops that run at the same time each have a model of their own."""
     make = Maker()

@@ -271,6 +271,6 @@ async def test_a_closed_store_takes_no_commit(tmp_path: Path) -> None:
         await store.close()
 
         assert writer.in_place(lambda connection: connection.total_changes) is None
-        with pytest.raises(StoreError, match="is not open"):
+        with pytest.raises(StoreError, match="is not open: use it inside `async with`"):
             await thread.add_message(Message.user("late"))
         await store.open()

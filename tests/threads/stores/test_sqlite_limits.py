@@ -79,6 +79,14 @@ def test_a_path_is_a_name(path: Any) -> None:
         SQLiteStore(path)
 
 
+@pytest.mark.parametrize("path", ["sqlite:///a.db", "postgresql+x://me:secret@host/a"])
+def test_an_address_is_not_a_path(path: str) -> None:
+    """What begins like an address is refused without a word of it; a drive is none."""
+    with pytest.raises(ConfigError, match=r"^path must be the path of a file, .* got an address$"):
+        SQLiteStore(path)
+    SQLiteStore("C:/a.db")
+
+
 def test_a_folder_is_not_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder is refused by its name before anything is made beside it; a name in it is not."""
     (tmp_path / "folder").mkdir()

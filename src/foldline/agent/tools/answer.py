@@ -88,8 +88,11 @@ def _parts(value: object) -> tuple[ResponseContent, ...]:
     if not isinstance(value, list | tuple):
         return ()
     given = tuple(cast("Iterable[object]", value))
-    parts = tuple(one for one in given if isinstance(one, _CONTENT))
-    return parts if len(parts) == len(given) else ()
+    if not any(isinstance(one, _CONTENT) for one in given):
+        return ()
+    parts = tuple(TextPart(one) if isinstance(one, str) else one for one in given)
+    found = tuple(one for one in parts if isinstance(one, _CONTENT))
+    return found if len(found) == len(parts) else ()
 
 
 def _json(value: object) -> str:

@@ -177,7 +177,7 @@ def _parameters(function: ToolFunction, name: str) -> Iterator[inspect.Parameter
             message = f"parameter {one.name!r} of tool {name!r} must have a plain name, got {kind}"
             raise ConfigError(message)
         if not place and one.name in {"self", "cls"} and one.annotation is one.empty:
-            message = f"tool {name!r} must be a method of an instance, got one of a class"
+            message = f"tool {name!r} must be a method of an instance, got one of a class: pass `instance.method`, decorated with nothing in the class"
             raise ConfigError(message)
         if one.name not in bound:
             yield one

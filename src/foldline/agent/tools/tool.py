@@ -64,7 +64,7 @@ class Tool(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(str(self.name)):
-            message = f"name must be 1 to 64 of A-Z a-z 0-9 _ -, got {self.name!r}"
+            message = f"name must be 1 to 64 of A-Z a-z 0-9 _ -, got {self.name!r}: `tool(function, name=…)` sets it"
             raise ConfigError(message)
         plain = without_partial(self.function)
         if isgeneratorfunction(plain) or isasyncgenfunction(plain):

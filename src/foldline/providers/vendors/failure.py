@@ -51,6 +51,11 @@ _OVERFLOW = re.compile(
     "|request_too_large"
 ).fullmatch
 _TOO_LARGE = 413
+_NOT_FOUND = 404
+_ADVICE = (
+    "; check the name of the model, and the `base_url` if there is one: most end in /v1, and most"
+    " servers speak Chat Completions, the vendor 'openai-chat'"
+)
 # Statuses of other failures, such as a rate limit in tokens.
 _UNRELATED = frozenset({401, 402, 403, 404, 429})
 _T = r"(?:about )?(?P<tokens>\d[\d,]{0,14})"
@@ -102,7 +107,10 @@ def model_error(name: str, *, status: int | None, error: Object) -> ModelError:
     said = [] if status is None else [f"status {status}"]
     said += [code for code in codes if code != f"{status}"]
     said += [f"param {param}"] if _PARAM(param) else []
-    return ModelError(f"{name} failed: {', '.join(said) or 'no reason given'}", status=status)
+    advice = _ADVICE if status == _NOT_FOUND else ""
+    return ModelError(
+        f"{name} failed: {', '.join(said) or 'no reason given'}{advice}", status=status
+    )
 
 
 def _codes(error: Object) -> tuple[str, ...]:

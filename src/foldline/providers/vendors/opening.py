@@ -231,13 +231,15 @@ def _new_client(config: ProviderConfig, sdk: _Sdk) -> Any:
 def _as_model(value: object) -> "Model[Any]":
     """Return *value* if it is a model of pydantic-ai; `ConfigError` if it is something else."""
     got = "None" if value is None else type(value).__name__
-    hint = "" if wire_of(value) is None else ": `open_model(name, client=…)` makes one of a client"
+    hint = "one of your own needs a `name` and async respond()"
+    if wire_of(value) is not None:
+        hint = "`open_model(name, client=…)` makes one of a client"
     with suppress(ImportError):
         from pydantic_ai.models import Model  # noqa: PLC0415
 
         if isinstance(value, Model):
             return value  # pyright: ignore[reportUnknownVariableType] - Model[?]
-    message = f"model must be 'vendor:model', a ProviderConfig or a ChatModel, got {got}{hint}"
+    message = f"model must be 'vendor:model', a ProviderConfig or a ChatModel, got {got}: {hint}"
     raise ConfigError(message)
 
 

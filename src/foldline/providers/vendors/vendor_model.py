@@ -9,7 +9,7 @@ import asyncio
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from operator import attrgetter
 from threading import Lock
 from types import MappingProxyType
@@ -104,24 +104,30 @@ class PerLoop:
         with self._lock:
             if loop in self._held:
                 return self._held[loop]
-            # What is left of a closed loop can neither be used nor closed any more.
-            for closed in [one for one in self._held if one.is_closed()]:
-                del self._held[closed]
+            lost = [self._held.pop(one) for one in list(self._held) if one.is_closed()]
             held = self._held[loop] = self._first or self._make()
             self._first = None
         await held.__aenter__()
+        for one in lost:
+            # Its connections cannot be closed any more. Unless it counts as closed, it tries that in
+            # this loop once it is collected, and asyncio logs a failure.
+            with suppress(RuntimeError):
+                await _close(one)
         return held
 
     async def close(self) -> None:
         """Close the connections of the running loop; the next call opens new ones."""
         with self._lock:
             held = self._held.pop(asyncio.get_running_loop(), None)
-        if held is None:
-            return
-        await held.__aexit__(None, None, None)
-        close = getattr(getattr(held, "client", None), "close", None)
-        if inspect.iscoroutinefunction(close):
-            await close()
+        if held is not None:
+            await _close(held)
+
+
+async def _close(held: Any) -> None:
+    await held.__aexit__(None, None, None)
+    close = getattr(getattr(held, "client", None), "close", None)
+    if inspect.iscoroutinefunction(close):
+        await close()
 
 
 class VendorModel:

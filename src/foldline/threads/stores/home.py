@@ -16,7 +16,9 @@ _Link = TypeVar("_Link")
 def opened(link: _Link | None) -> _Link:
     """Return what an open store has; raise StoreError for None."""
     if link is None:
-        message = "the store is not open: use `async with`, or await `open()`"
+        message = (
+            "the store is not open: use it inside `async with`, or between `open()` and `close()`"
+        )
         raise StoreError(message)
     return link
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping
@@ -39,6 +40,8 @@ _SMALL: Final = 64
 _MOST_BYTES: Final = 65_536
 # SQLite counts milliseconds in 32 bits; beyond them it does not wait at all.
 _LONGEST: Final = 2_147_483
+# One letter before the colon is a drive.
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _Result = TypeVar("_Result")
 
 
@@ -328,6 +331,9 @@ def _file_at(path: str | Path) -> Path:
     expect("path", path, str | Path)
     if str(path) == ":memory:":
         message = "path=':memory:': use a MemoryStore to keep threads in memory"
+        raise ConfigError(message)
+    if _ADDRESS.match(str(path)):
+        message = "path must be the path of a file, such as 'chat.db', got an address"
         raise ConfigError(message)
     if not str(path):
         message = "path is empty: name the file of the store"
