@@ -68,6 +68,11 @@ an answer that nobody counted is free
 - return self._estimates[number] if usage is None else usage.output_tokens
 + return 0 if usage is None else usage.output_tokens
 
+replay/tape.py: apps/test_replay.py
+times that a log lacks are not told
+- untimed_calls=self.idle[1:].count(None),
++
+
 replay/optimum.py: replay/test_bill.py
 the optimum leaves the last call out
 - spent = list(self._spent(-1))
@@ -222,8 +227,10 @@ what cannot be sent needs no folding
 - if not never.too_large and never.cost <= cost * _NEGLIGIBLE:
 + if never.cost <= cost * _NEGLIGIBLE:
 what cannot be sent is the measure
-- (recorded, "as recorded") if never.too_large else (never.cost, "for sending all of it")
-+ (never.cost, "for sending all of it")
+- if never.too_large
+-         else (never.cost, "for sending all of it")
++ if False
++         else (never.cost, "for sending all of it")
 a cheaper recording is nowhere
 - if recorded is not None and recorded < cost:
 + if False:

@@ -2,9 +2,9 @@
 The price list: what the tokens of a model cost, by its name.
 
 genai-prices is asked first if it is installed, since it is updated more often. The table here is of
-the day in `PRICES_OF`; its sources are the price pages of the vendors and genai-prices 0.2.3. What
-genai-prices does not know is from the vendors' pages on prompt caching: how long a prefix stays in
-a cache, and how many tokens it needs.
+the day in `PRICES_OF`; its sources are the price pages of the vendors, genai-prices 0.2.3 and the
+list of LiteLLM 1.110.2. What these do not know is from the vendors' pages on prompt caching: how long
+a prefix stays in a cache, and how many tokens it needs.
 """
 
 import re
@@ -94,6 +94,8 @@ claude-opus-5.5               4     20    0.2      5
 claude-fable-5               10     50      1   12.5
 claude-fable-5.1             10     50   0.25   12.5
 claude-fable-5.2              8     40    0.2     10
+claude-mythos-5              10     50      1   12.5
+claude-mythos-5.1            10     50   0.25   12.5
 claude-mythos-5.2             8     40    0.2     10
 gemini-2.5-pro             1.25     10  0.125      -  200000    2.5     15   0.25      -
 gemini-2.5-flash            0.3    2.5   0.03      -
@@ -104,9 +106,12 @@ gemini-3.1-pro                2     12    0.2      -  200000      4     18    0.
 gemini-3-flash              0.5      3   0.05      -
 gemini-3.1-flash-lite      0.25    1.5  0.025      -
 gemini-3.5-flash            1.5      9   0.15      -
+gemini-3.5-flash-lite       0.3    2.5   0.03      -
 gemini-3.6-flash           0.75   3.75  0.075      -
 gemini-3.7-flash           0.75   3.75  0.075      -
 gemini-3.8-flash           0.75   3.75  0.075      -
+gemini-4-argon                2     10    0.1      -
+gemini-4-hydrogen           1.5    7.5  0.075      -
 grok-3                        3     15   0.75      -
 grok-3-mini                 0.3    0.5  0.075      -
 grok-4                        3     15   0.75      -
@@ -119,8 +124,10 @@ grok-4.6                      2      6    0.5      -  199999      4     12      
 grok-4.7                      2      6    0.5      -  199999      4     12      1      -
 grok-code-fast-1            0.2    1.5   0.02      -
 mistral-large-2512          0.5    1.5   0.05      -
-mistral-large-latest          2      6      -      -
+mistral-large-latest        0.5    1.5   0.05      -
+mistral-large-4             0.7    2.1   0.07      -
 mistral-medium-latest       1.5    7.5   0.15      -
+mistral-medium-3.5          1.5    7.5   0.15      -
 mistral-small-latest       0.15    0.6  0.015      -
 deepseek-chat              0.27    1.1   0.07      -
 deepseek-reasoner          0.55   2.19   0.14      -
@@ -130,11 +137,15 @@ kimi-k2-0905                0.6    2.5   0.15      -
 kimi-k2.5                   0.6      3    0.1      -
 kimi-k2.6                  0.95      4   0.16      -
 kimi-k3                       3     15    0.3      3
+kimi-k3.1-pro                 2     10    0.2      2
 """
 # The vendors' pages on caching say 1,024 tokens and five minutes where nothing else is known.
 _LEAST_PREFIXES: Mapping[str, int] = {
     "claude-opus-4-5": 4_096,
     "claude-opus-4-6": 4_096,
+    "claude-opus-4-7": 2_048,
+    "claude-opus-5": 512,
+    "claude-fable-5": 512,
     "claude-haiku-4": 4_096,
     "claude-3-5-haiku": 2_048,
     "gemini-2-5-pro": 4_096,
@@ -173,18 +184,27 @@ def _prices(name: str, numbers: Sequence[float | None], tiers: tuple[PriceTier, 
         output=written or 0.0,
         cached_read=cached_read,
         cache_write=cache_write,
-        lifetime=_LONGER if MARKED_MODELS.search(plain) else _LIFETIME,
+        lifetime=next((known for one, known in _LIFETIMES if one.search(plain)), _LIFETIME),
         minimum_prefix=next(least, _LEAST_PREFIX),
         tiers=tiers,
     )
 
 
-_PRICES, _LEAST_PREFIX = 4, 1_024
-# In seconds; the longer one is the default of the models of OpenAI whose prefixes are marked.
-_LIFETIME, _LONGER = 300.0, 1_800.0
+_PRICES, _LEAST_PREFIX, _LIFETIME = 4, 1_024, 300.0
+# In seconds, by the first pattern that a name has. OpenAI says half an hour at least since gpt-5.6,
+# and a day for gpt-5.5; before, a day or some minutes by the data controls of an organization, which
+# a name does not tell: an hour loses little either way. DeepSeek says a few hours at least.
+_LIFETIMES = (
+    (MARKED_MODELS, 1_800.0),
+    (re.compile(r"gpt-5-5(?!\d)"), 86_400.0),
+    (re.compile(r"gpt-(?:4-1|5(?:-[1-4](?!\d))?+)(?!\d|-mini|-nano)"), 3_600.0),
+    (re.compile("deepseek"), 7_200.0),
+)
 _BY_NAME: Mapping[str, Prices] = _read_table()
 # After a name only a version may follow: `gpt-5-pro` is no `gpt-5`, and a wrong price is worse than none.
 _VERSION = r"(?:[-@:](?:\d{4}-\d\d-\d\d|\d{3,8}|latest|preview|v\d|0))*$"
+# Names that genai-prices takes for an earlier model than their vendor does.
+_MEANT: Mapping[str, str] = {"mistral-large-latest": "mistral-large-2512"}
 _TYPO = 0.85
 _FIELDS = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok")
 
@@ -208,7 +228,7 @@ def prices_of_model(name: str, day: date | None = None) -> Prices | None:
     vendor, model = parted(name)
     if not model:
         return None
-    listed = listed_model(model, vendor)
+    listed = listed_model(_MEANT.get(model, model), vendor)
     if listed is not None:
         return _converted(
             model,
@@ -240,9 +260,16 @@ def _converted(model: str, listed: "ModelPrice") -> Prices | None:
     if given[0] is None or given[1] is None:
         return None
     starts = sorted(given[0].tiers, key=attrgetter("start")) if _is_tiered(given[0]) else []
-    bases = [_number(one) for one in given]
-    tiers = [_tier(one.start, *(_number(price, one.start) for price in given)) for one in starts]
+    bases = _columns(given)
+    tiers = [_tier(one.start, *_columns(given, one.start)) for one in starts]
     return _prices(model, bases, tuple(tiers))
+
+
+def _columns(given: Sequence[_Price], start: int = 0) -> list[float | None]:
+    """Return the prices in a request of more than *start* tokens."""
+    read, *others, written = (_number(one, start) for one in given)
+    # What is listed below the price of reading is a charge beside it, of a gateway for storage.
+    return [read, *others, written if (written or 0.0) >= (read or 0.0) else None]
 
 
 def _is_tiered(price: "_Price") -> "TypeGuard[TieredPrices]":
