@@ -342,10 +342,7 @@ class TurnStoppedError(UsageError):
     code = "turn_stopped"
 
     def __init__(self) -> None:
-        super().__init__(
-            "the turn was stopped before its end: if `thread.has_open_run`, run without input to"
-            " resume it; else what was streamed is its answer"
-        )
+        super().__init__("the turn was stopped before its end: resume it if `thread.has_open_run`")
 
 
 class BlockingCallError(UsageError, RuntimeError):

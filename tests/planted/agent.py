@@ -467,6 +467,6 @@ a count is compared with a view that was folded since
 - estimated=instructions + tools + sent if sent else 0,
 + estimated=instructions + tools + sent,
 the usage of a whole answer is not found
-- counts = _said(usage, "usage", usage)
+- counts = _said(usage, "usage", _said(usage, "usage_metadata", usage))
 + counts = usage
 """)
