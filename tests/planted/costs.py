@@ -59,6 +59,9 @@ reduction/prices.py: reduction/test_prices.py
 tiers may be in any order
 - if sizes != sorted(set(sizes)):
 + if False:
+writing may cost less than reading
+- prices.cache_write < prices.input:
++ prices.cache_write < 0:
 a prefix of any size is cached
 - served = min(cached, tokens) if cached >= prices.minimum_prefix else 0
 + served = cached
@@ -70,6 +73,12 @@ a variant has the price of its family
 a dearer request has no tier
 -     return _prices(model, bases, tuple(tiers))
 +     return _prices(model, bases, ())
+a charge for storage is the price of writing
+- written if (written or 0.0) >= (read or 0.0) else None
++ written
+a small variant keeps a prefix as long as its family
+- (?:-[1-4](?!\\d))?+)
++ (?:-[1-4](?!\\d))?)
 
 reduction/budget.py: reduction/test_budget.py
 the usage of a small request is trusted whole

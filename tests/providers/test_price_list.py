@@ -39,7 +39,7 @@ def test_prices_by_name(name: str, prices: tuple[float | None, ...], least: int)
 
     assert found is not None
     assert (found.input, found.output, found.cached_read, found.cache_write) == prices
-    assert (found.lifetime, found.minimum_prefix) == (300.0, least)
+    assert found.minimum_prefix == least
 
 
 @pytest.mark.usefixtures("source")
@@ -64,18 +64,55 @@ def test_what_is_not_known_has_no_price(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "lifetime"),
     [
-        ("openai:gpt-5.5", 300.0),
         ("openai:gpt-5.6-sol", 1_800.0),
         ("azure:gpt-6.1-terra", 1_800.0),
-        ("gpt-5-2025-08-07", 300.0),
+        ("openai:gpt-5.5", 86_400.0),
+        ("gpt-5-2025-08-07", 3_600.0),
+        ("openai:gpt-5.4-pro", 3_600.0),
+        ("openai:gpt-4.1", 3_600.0),
+        ("openai:gpt-5.4-mini", 300.0),
+        ("openai:gpt-5-nano", 300.0),
+        ("openai:gpt-4o", 300.0),
+        ("deepseek:deepseek-v4-flash", 7_200.0),
+        ("anthropic:claude-sonnet-4-6", 300.0),
+        ("google-gla:gemini-2.5-flash", 300.0),
     ],
 )
-def test_late_models_of_openai_keep_a_prefix_longer(name: str, lifetime: float) -> None:
-    """They keep it for half an hour unless the request says more."""
+def test_a_prefix_is_kept_as_long_as_the_vendor_says(name: str, lifetime: float) -> None:
+    """If a cache were taken to be lost too early, every pause would make a fold look cheap."""
     found = prices_of_model(name)
 
     assert found is not None
     assert found.lifetime == lifetime
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        ("claude-opus-4-6", 4_096),
+        ("claude-opus-4-7", 2_048),
+        ("claude-opus-4-8", 1_024),
+        ("claude-opus-5-5", 512),
+        ("claude-fable-5-1", 512),
+    ],
+)
+@pytest.mark.usefixtures("source")
+def test_a_prefix_needs_as_many_tokens_as_the_vendor_says(name: str, least: int) -> None:
+    """Models of one family differ."""
+    found = prices_of_model(name)
+
+    assert found is not None
+    assert found.minimum_prefix == least
+
+
+@pytest.mark.parametrize("name", ["gemini-2.5-pro", "gemini-3.6-flash"])
+def test_a_listed_charge_for_storage_is_no_price_of_writing(name: str) -> None:
+    """OpenRouter lists it below the price of reading: a fold that writes again would seem to save money."""
+    found = prices_of_model(f"openrouter:google/{name}")
+
+    assert found is not None
+    assert found.write == found.input / 1_000_000
+    assert [tier.cache_write for tier in found.tiers] == [None] * len(found.tiers)
 
 
 def test_a_listed_model_without_a_price_of_tokens_has_none(

@@ -70,6 +70,7 @@ def test_a_large_request_costs_by_its_tier() -> None:
             "lifetime must be a number of seconds",
         ),
         ({"input": 1, "output": 1, "minimum_prefix": 1.5}, "minimum_prefix must be a whole number"),
+        ({"input": 3, "output": 15, "cache_write": 0}, "so at least input, 3, got 0: leave it out"),
     ],
 )
 def test_a_wrong_price_is_named(fields: dict[str, object], error: str) -> None:

@@ -152,7 +152,7 @@ def test_a_cold_cache_has_no_rides() -> None:
 
 def test_a_summary_cannot_ride_on_an_expired_prefix() -> None:
     """A fold at a cold call pays for a prompt of its own, where a warm one has the cached prefix."""
-    dear = Terms(prices=PRICES, summarizer=replace(PRICES, input=100))
+    dear = Terms(prices=PRICES, summarizer=replace(PRICES, input=100, cache_write=None))
     for gap, is_cold in ((1, False), (301, True)):
         tape = _timed([0, 1, gap])
         report = priced(play(tape, TWO, name="two", check=False).report, dear)

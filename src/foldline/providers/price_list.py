@@ -135,6 +135,9 @@ kimi-k3                       3     15    0.3      3
 _LEAST_PREFIXES: Mapping[str, int] = {
     "claude-opus-4-5": 4_096,
     "claude-opus-4-6": 4_096,
+    "claude-opus-4-7": 2_048,
+    "claude-opus-5": 512,
+    "claude-fable-5": 512,
     "claude-haiku-4": 4_096,
     "claude-3-5-haiku": 2_048,
     "gemini-2-5-pro": 4_096,
@@ -173,15 +176,22 @@ def _prices(name: str, numbers: Sequence[float | None], tiers: tuple[PriceTier, 
         output=written or 0.0,
         cached_read=cached_read,
         cache_write=cache_write,
-        lifetime=_LONGER if MARKED_MODELS.search(plain) else _LIFETIME,
+        lifetime=next((known for one, known in _LIFETIMES if one.search(plain)), _LIFETIME),
         minimum_prefix=next(least, _LEAST_PREFIX),
         tiers=tiers,
     )
 
 
-_PRICES, _LEAST_PREFIX = 4, 1_024
-# In seconds; the longer one is the default of the models of OpenAI whose prefixes are marked.
-_LIFETIME, _LONGER = 300.0, 1_800.0
+_PRICES, _LEAST_PREFIX, _LIFETIME = 4, 1_024, 300.0
+# In seconds, by the first pattern that a name has. OpenAI says half an hour at least since gpt-5.6,
+# and a day for gpt-5.5; before, a day or some minutes by the data controls of an organization, which
+# a name does not tell: an hour loses little either way. DeepSeek says a few hours at least.
+_LIFETIMES = (
+    (MARKED_MODELS, 1_800.0),
+    (re.compile(r"gpt-5-5(?!\d)"), 86_400.0),
+    (re.compile(r"gpt-(?:4-1|5(?:-[1-4](?!\d))?+)(?!\d|-mini|-nano)"), 3_600.0),
+    (re.compile("deepseek"), 7_200.0),
+)
 _BY_NAME: Mapping[str, Prices] = _read_table()
 # After a name only a version may follow: `gpt-5-pro` is no `gpt-5`, and a wrong price is worse than none.
 _VERSION = r"(?:[-@:](?:\d{4}-\d\d-\d\d|\d{3,8}|latest|preview|v\d|0))*$"
@@ -240,9 +250,16 @@ def _converted(model: str, listed: "ModelPrice") -> Prices | None:
     if given[0] is None or given[1] is None:
         return None
     starts = sorted(given[0].tiers, key=attrgetter("start")) if _is_tiered(given[0]) else []
-    bases = [_number(one) for one in given]
-    tiers = [_tier(one.start, *(_number(price, one.start) for price in given)) for one in starts]
+    bases = _columns(given)
+    tiers = [_tier(one.start, *_columns(given, one.start)) for one in starts]
     return _prices(model, bases, tuple(tiers))
+
+
+def _columns(given: Sequence[_Price], start: int = 0) -> list[float | None]:
+    """Return the prices in a request of more than *start* tokens."""
+    read, *others, written = (_number(one, start) for one in given)
+    # What is listed below the price of reading is a charge beside it, of a gateway for storage.
+    return [read, *others, written if (written or 0.0) >= (read or 0.0) else None]
 
 
 def _is_tiered(price: "_Price") -> "TypeGuard[TieredPrices]":

@@ -63,7 +63,8 @@ class Prices(Struct, frozen=True, kw_only=True):
     """Tokens that the vendor's prompt cache serves; None is the price of *input*: no cache."""
 
     cache_write: float | None = None
-    """Tokens read that the vendor puts into its cache; None is the price of *input*."""
+    """Tokens read that the vendor puts into its cache, in all; None is the price of *input*, and less
+    is refused."""
 
     lifetime: float = 300.0
     """How many seconds a prefix stays in the cache after it was last used."""
@@ -135,3 +136,9 @@ def _check(prices: PriceTier | Prices, prefix: str = "") -> None:
         price: object = getattr(prices, name)
         if price is not None or name in {"input", "output"}:
             expect_amount(f"{prefix}{name}", price)
+    if prices.cache_write is not None and prices.cache_write < prices.input:
+        message = (
+            f"{prefix}cache_write is all that such a token costs, so at least input, "
+            f"{prices.input:g}, got {prices.cache_write:g}: leave it out if writing is free"
+        )
+        raise ConfigError(message)
