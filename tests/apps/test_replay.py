@@ -196,20 +196,34 @@ def test_the_demonstration_saves_calls_and_tokens() -> None:
 def test_prices_show_the_bill(run: Run, short: Path, option: tuple[str, str]) -> None:
     """With prices every row has a bill, estimates are named, and so is what needs no folding."""
     shown = run("replay", short, *SMALL, *option)
-    document = run("replay", short, *SMALL, *option, "--json").json()["sessions"][0]["replays"]
+    document = run("replay", short, *SMALL, *option, "--json").json()
 
     assert "best" in shown.out
-    assert "the bill is at the " in shown.out
-    assert "20 answers without recorded usage estimated" in " ".join(shown.out.split())
     assert "This session needs no folding" in shown.out
-    full, given = (replay["totals"] for replay in document)
+    assert document["prices"]["input"] == 3
+    full, given = (replay["totals"] for replay in document["sessions"][0]["replays"])
     assert 0 < full["cost"] < given["cost"]
     assert 0 < given["optimum"] <= given["cost"]
+
+
+def test_what_a_bill_rests_on_is_said(run: Run, short: Path, tmp_path: Path) -> None:
+    """Whose prices, which answers are estimated and that times are unknown: in the text and on the page."""
+    said = (
+        "The bill is at the given prices; 20 answers without recorded usage estimated, as all "
+        "requests are; 19 calls without recorded times, as if no cache had expired."
+    )
+
+    shown = run("replay", short, *SMALL, "--prices", "input=3,output=15", "--html", "page.html")
+
+    assert said in " ".join(shown.out.split())
+    assert said in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_without_prices_a_line_asks_for_them(run: Run, short: Path) -> None:
     """The table has no bill, and one line says what it needs."""
     outcome = run("replay", short, *SMALL)
+
+    assert run("replay", short, *SMALL, "--json").json()["prices"] is None
 
     assert "without prices: add --model, or --prices input=3" in " ".join(outcome.out.split())
     assert "$" not in outcome.out

@@ -222,8 +222,10 @@ what cannot be sent needs no folding
 - if not never.too_large and never.cost <= cost * _NEGLIGIBLE:
 + if never.cost <= cost * _NEGLIGIBLE:
 what cannot be sent is the measure
-- (recorded, "as recorded") if never.too_large else (never.cost, "for sending all of it")
-+ (never.cost, "for sending all of it")
+- if never.too_large
+-         else (never.cost, "for sending all of it")
++ if False
++         else (never.cost, "for sending all of it")
 a cheaper recording is nowhere
 - if recorded is not None and recorded < cost:
 + if False:

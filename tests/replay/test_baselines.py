@@ -88,6 +88,9 @@ def test_a_recording_with_gaps_has_no_such_row(missing: int, known: bool) -> Non
     report = as_recorded(tape)
     assert (report is not None) is known
     assert report is None or "names no cached tokens: all are charged" in describe(report)
+    assert report is None or "with instructions and tools, which no other row has" in describe(
+        report
+    )
     assert len(compare(tape, CONFIGS).reports) == 3 + known
 
 

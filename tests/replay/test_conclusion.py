@@ -86,7 +86,7 @@ def test_what_cannot_be_sent_is_compared_with_nothing(tool_tape: Callable[..., T
 @pytest.mark.parametrize(
     ("cost", "said"),
     [
-        (0.5, "$0.5000 instead of $1.00 as recorded (50 % less)."),
+        (0.5, "$0.5000 instead of $1.00 as recorded with instructions and tools (50 % less)."),
         (
             1.5,
             "What was recorded was cheaper than all: $1.00. small (one rolling summary",

@@ -17,9 +17,9 @@ __all__ = [
     "Column",
     "Kind",
     "Row",
+    "assumed",
     "below_best",
     "describe",
-    "estimated_note",
     "rows",
     "shown_columns",
     "too_large",
@@ -57,6 +57,7 @@ _SAME = 1 - 1e-9
 _NEW = "The tokens sent that no prompt cache could serve: they are new since the last request."
 _KEPT = "The share of each request that the next one began with, which prompt caches can serve."
 _INVALID = "Requests that OpenAI or Anthropic would refuse, or that lost something."
+_REPORTED = "what the vendor reported, with instructions and tools, which no other row has"
 _BILL = (
     "US dollars for all requests, cached prefixes at their price, and for summaries as the model "
     "would write them, and for answers, which are estimated if the vendor's usage is not recorded."
@@ -134,12 +135,18 @@ def rows(sessions: Sequence[Sequence[ReplayReport]]) -> tuple[Row, ...]:
     )
 
 
-def estimated_note(sessions: Iterable[SessionRecord]) -> str:
-    """Return what follows the name of prices if answers of *sessions* are estimated, else nothing."""
-    count = sum(one.estimated_answers for one in sessions)
-    if not count:
-        return ""
-    return f"; {counted(count, 'answer')} without recorded usage estimated, as all requests are"
+def assumed(sessions: Iterable[SessionRecord]) -> str:
+    """Return what follows the name of prices where a bill of *sessions* rests on more than them."""
+    played = tuple(sessions)
+    count, untimed = (
+        sum(getattr(one, name) for one in played) for name in ("estimated_answers", "untimed_calls")
+    )
+    text = ""
+    if count:
+        text = f"; {counted(count, 'answer')} without recorded usage estimated, as all requests are"
+    if untimed:
+        text += f"; {counted(untimed, 'call')} without recorded times, as if no cache had expired"
+    return text
 
 
 def describe(report: ReplayReport, totals: Totals | None = None) -> str:
@@ -148,7 +155,7 @@ def describe(report: ReplayReport, totals: Totals | None = None) -> str:
     large = too_large(totals)
     end = f"; {large}: it cannot be sent, and its bill is what it would cost if it could"
     if report.kind == "recorded" and not totals.kept_tokens:
-        return "what the vendor reported, which names no cached tokens: all are charged as new"
+        return f"{_REPORTED}; it names no cached tokens: all are charged as new"
     return _prepared_by(report) + end * bool(large)
 
 
@@ -165,7 +172,7 @@ def too_large(totals: Totals) -> str:
 def _prepared_by(report: ReplayReport) -> str:
     config = report.config
     if report.kind == "recorded":
-        return "what the vendor reported"
+        return _REPORTED
     if config is None:
         return "the full history at every call"
     limits = f"{config.ceiling:,} tokens"

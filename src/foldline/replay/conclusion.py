@@ -124,7 +124,9 @@ def _recorded(sessions: Sequence[Sequence[ReplayReport]]) -> float | None:
 def _instead(cost: float, never: Totals, recorded: float | None) -> str:
     """Return how *cost* compares with what could have been sent in its place."""
     other, what = (
-        (recorded, "as recorded") if never.too_large else (never.cost, "for sending all of it")
+        (recorded, "as recorded with instructions and tools")
+        if never.too_large
+        else (never.cost, "for sending all of it")
     )
     if not other:
         return ""

@@ -44,6 +44,8 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     tokens: int
     # Those whose tokens are estimated, since the recording has no usage for them.
     estimated_answers: int = 0
+    # Those of which it is not known how long after the answer before they were made.
+    untimed_calls: int = 0
 
 
 class ConfigRecord(Struct, frozen=True, kw_only=True):

@@ -38,9 +38,19 @@ def html_page(
     *,
     title: str = "foldline replay",
     conclusion: Conclusion | None = None,
+    bill: str = "",
     spoken: Sequence[Spoken] = (),
 ) -> str:
-    """Return a page about *sessions*, each as its reports; with *spoken* it holds what was said."""
+    """
+    Return a page about *sessions*, each as its reports.
+
+    Args:
+        sessions: The reports of each session.
+        title: Its heading.
+        conclusion: What the sessions come to.
+        bill: What the bills rest on, in a sentence.
+        spoken: With these it holds what was said.
+    """
     table = rows(sessions)
     columns = shown_columns(table)
     found = conclusion or conclude(sessions)
@@ -51,6 +61,7 @@ def html_page(
         title=plain_text(title),
         summary=overview(sessions),
         conclusion=f"<p>{plain_text(found.text)}</p>\n{f'<pre>{pasted}</pre>' * bool(pasted)}",
+        bill=f"<p>{plain_text(bill)}</p>" * bool(bill),
         totals=_totals(table, columns),
         meanings="\n".join(
             f"<dt>{plain_text(column.title)}</dt><dd>{plain_text(column.meaning)}</dd>"

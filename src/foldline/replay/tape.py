@@ -53,6 +53,7 @@ class Tape:
             exchanges=history.exchanges(),
             tokens=history.system_tokens + history.tokens(),
             estimated_answers=sum(map(bool, self._estimates)),
+            untimed_calls=self.idle[1:].count(None),
         )
 
     def fill(self, history: History, position: int) -> None:

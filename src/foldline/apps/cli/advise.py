@@ -26,7 +26,7 @@ from foldline.providers.price_list import PRICES_OF, nearest_listed
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices
 from foldline.replay.advice import CANDIDATES, Advice, advice_on, bills_alone, changes_of, lines_of
-from foldline.replay.columns import estimated_note
+from foldline.replay.columns import assumed
 from foldline.replay.numbers import counted, shown_dollars
 from foldline.replay.tape import Tape
 
@@ -100,7 +100,7 @@ def _print(console: Console, advice: Advice, config: HistoryReductionConfig, sou
     console.print(
         f"{counted(len(advice.sessions), 'session')}, {counted(_calls(advice), 'model call')}, at "
         f"{source}, for a window of {advice.window:,} tokens"
-        f"{estimated_note(one.session for one in advice.sessions)}"
+        f"{assumed(one.session for one in advice.sessions)}"
     )
     table = plain_table("configuration", "bill", "against it", numbers={"bill", "against it"})
     for name, bill in sorted(advice.sums.items(), key=lambda item: item[1]):

@@ -46,9 +46,9 @@ from foldline.replay.columns import (
     BELOW_BEST,
     Column,
     Row,
+    assumed,
     below_best,
     describe,
-    estimated_note,
     rows,
     shown_columns,
 )
@@ -105,7 +105,7 @@ def replay(options: _ReplayOptions) -> None:
 
     Without a configuration several usual ones are compared, the default among them. If FILE holds several sessions, all are
     played and their figures added up. Notes on the standard error say what in FILE is not a
-    message. With --json: an object with "sessions", and in each "session" and its "replays".
+    message. With --json: an object with "prices" and "sessions", and in each "session" and its "replays".
     """
     check_targets({"--html": options.html}, reads=(options.file, *(options.config or ())))
     if options.text and options.html is None:
@@ -128,22 +128,29 @@ def replay(options: _ReplayOptions) -> None:
     sessions = [one.reports for one in compared]
     given = terms.prices if terms is not None and "=" in (options.prices or "") else None
     found = conclude(sessions, configs=configs, prices=given)
+    bill = "" if terms is None else _bill(options, sessions)
     if options.html is not None:
         pairs = zip(tapes, compared, strict=True) if options.text else ()
         spoken = [Spoken(tape=tape, replays=one.replays) for tape, one in pairs]
-        write_files({options.html: html_page(sessions, conclusion=found, spoken=spoken).encode()})
+        page = html_page(sessions, conclusion=found, bill=bill, spoken=spoken)
+        write_files({options.html: page.encode()})
     if options.json:
-        print_json(_document(sessions))
+        print_json(_document(sessions, terms))
         return
     console = output_console()
     _print(console, sessions)
-    if terms is not None:
-        estimated = estimated_note(reports[0].session for reports in sessions)
-        console.print(f"the bill is at {source_of(options.prices or options.model)}{estimated}")
+    if bill:
+        console.print(bill)
     is_large = any(report.totals.too_large for reports in sessions for report in reports)
     if is_large and not any(one.context_window_size for one in configs.values()):
         console.print(_NO_WINDOW)
     _print_conclusion(console, found)
+
+
+def _bill(options: _ReplayOptions, sessions: Sequence[Sequence[ReplayReport]]) -> str:
+    """Return what the bills rest on."""
+    given = source_of(options.prices or options.model)
+    return f"The bill is at {given}{assumed(reports[0].session for reports in sessions)}."
 
 
 def _print_conclusion(console: Console, found: Conclusion) -> None:
@@ -250,12 +257,13 @@ def _table(table: Sequence[Row], columns: Sequence[Column], names: int) -> Table
     return shown
 
 
-def _document(sessions: Sequence[Sequence[ReplayReport]]) -> dict[str, Any]:
+def _document(sessions: Sequence[Sequence[ReplayReport]], terms: Terms | None) -> dict[str, Any]:
     return {
+        "prices": None if terms is None else terms.prices,
         "sessions": [
             {"session": reports[0].session, "replays": [_figures(report) for report in reports]}
             for reports in sessions
-        ]
+        ],
     }
 
 
@@ -310,7 +318,7 @@ def demo(options: _DemoOptions) -> None:
         page = html_page(sessions, title="foldline demo", conclusion=found, spoken=spoken)
         write_files({options.html: page.encode()})
     if options.json:
-        print_json(_document(sessions))
+        print_json(_document(sessions, _DEMO_TERMS))
         return
     console = output_console()
     for element in _shown(comparison, width=console.width):
