@@ -7,7 +7,7 @@ import pytest
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.formats.anthropic import from_anthropic
 from foldline.history.formats.openai_responses import from_openai_responses
-from foldline.history.messages import Message
+from foldline.history.messages import Message, ToolCallPart
 from foldline.providers.model import ChatRequest, ToolDefinition
 from foldline.providers.vendors.cache_marks import mark_anthropic, mark_openai
 from foldline.providers.vendors.vendor_model import PerLoop
@@ -267,10 +267,27 @@ def test_an_early_message_of_anthropic_is_marked(profile: dict[str, object]) -> 
     found = body(*TALK, profile=profile)
     is_marked = ["cache_control" in repr(item) for item in found["messages"]]
 
-    assert is_marked == [False, True, bool(profile)]
+    assert is_marked == [True, True, bool(profile)]
     assert check_anthropic(found["system"], found["messages"]) == ()
     assert body(*TALK[:3], profile=profile)["messages"][0]["content"] == [MARKED]
     assert "cache_control" not in repr(body(QUESTION)["messages"])
+
+
+@pytest.mark.parametrize(("profile", "marks"), [({}, [1, 4]), (MARKS_MESSAGES, [1, 4, 6])])
+def test_the_end_of_the_request_before_is_marked(
+    profile: dict[str, object], marks: list[int]
+) -> None:
+    """Anthropic looks back 20 blocks from a mark: ten calls and their results have more."""
+    said = [QUESTION, Message.assistant("so"), Message.user("y"), Message.assistant("no"), QUESTION]
+    calls = [ToolCallPart(id=f"t{number}", name="look", arguments="{}") for number in range(10)]
+    results = [Message.tool(one.id, "found") for one in calls]
+
+    found = body(*said, Message.assistant("hm", tool_calls=calls), *results, profile=profile)
+    at = [at for at, item in enumerate(found["messages"]) if "cache_control" in repr(item)]
+
+    assert at == marks
+    assert len(found["messages"]) == 7
+    assert len(found["messages"][5]["content"] + found["messages"][6]["content"]) > 20
 
 
 def folded() -> list[Message]:
@@ -289,7 +306,7 @@ def test_the_summary_is_marked() -> None:
     marked = [at for at, one in enumerate(anthropic) if "cache_control" in repr(one)]
     explicit = [at for at, one in enumerate(openai) if "breakpoint" in repr(one)]
 
-    assert [view[place].text in anthropic[at]["content"][-1]["text"] for at in marked] == [True]
+    assert view[place].text in anthropic[marked[0]]["content"][-1]["text"]
     assert explicit == [place + 1]
     assert len(openai) > place + 2
 

@@ -4,7 +4,8 @@ The marks in a request up to which a vendor keeps its beginning in the prompt ca
 Each vendor also marks the end of a request by itself. That alone would serve nothing once a fold or
 a batch has changed the middle: Anthropic looks back only 20 blocks from a mark, and OpenAI's models
 since gpt-5.6 match no shorter prefix than one that was marked. So the end of the instructions is
-marked, and an early message that stays until the next fold. After a fold the summary is a message of
+marked, and an early message that stays until the next fold; for Anthropic also the end of the request
+before, since ten calls and their results are 20 blocks. After a fold the summary is a message of
 the assistant, behind a note of the user that a vendor wants first: Anthropic's mark is on the second
 message then. OpenAI takes no mark on the assistant's; there it is on the last of the first three that
 is the user's, which is the pinned one after the summary, or the first one that stays.
@@ -47,7 +48,9 @@ def mark_anthropic(
     marked: Object = {"system": _marked(system, _ANTHROPIC, mark)} if system else {}
     # The end of the request alone would be the same mark twice, and the vendor takes only a few.
     last = len(messages) - 1
-    places = ({early} if last else set[int]()) | (set[int]() if marks_request else {last})
+    places = ({early, _asked(messages)} if last else set[int]()) | (
+        set[int]() if marks_request else {last}
+    )
     marked["messages"] = [
         _with_mark(item, _ANTHROPIC, mark) if place in places else item
         for place, item in enumerate(messages)
@@ -70,6 +73,13 @@ def mark_openai(items: list[Object], settings: Mapping[str, object], text: str) 
         if items[place].get("role") in _INSTRUCTIONS | {"user"}:
             marked[place] = _with_mark(items[place], _OPENAI, dict(_EXPLICIT), text)
     return marked
+
+
+def _asked(messages: list[Object]) -> int:
+    """Return where the request before ended: at what the last answer follows; below 0 without one."""
+    roles = [item.get("role") for item in messages]
+    pairs = zip(roles, roles[1:], strict=False)
+    return max((at for at, pair in enumerate(pairs) if pair == ("user", "assistant")), default=-1)
 
 
 def _has_marks(items: list[Object], field: str) -> bool:
