@@ -251,8 +251,11 @@ edits of the vendor give no warning
 
 providers/vendors/cache_marks.py: providers/vendors/test_requests.py
 the summary is not marked for the cache
-- ({early} if last else set[int]())
-+ set[int]()
+- {early, _asked(messages)}
++ {_asked(messages)}
+the end of the request before is not marked
+- {early, _asked(messages)}
++ {early}
 marks of the caller are not seen
 - or _has_marks(items, _OPENAI)
 + or False

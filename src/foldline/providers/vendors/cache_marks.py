@@ -12,6 +12,7 @@ is the user's, which is the pinned one after the summary, or the first one that 
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from foldline.history.formats.wire import Object, is_object, maybe_list, maybe_object
@@ -77,8 +78,7 @@ def mark_openai(items: list[Object], settings: Mapping[str, object], text: str) 
 
 def _asked(messages: list[Object]) -> int:
     """Return where the request before ended: at what the last answer follows; below 0 without one."""
-    roles = [item.get("role") for item in messages]
-    pairs = zip(roles, roles[1:], strict=False)
+    pairs = pairwise(item.get("role") for item in messages)
     return max((at for at, pair in enumerate(pairs) if pair == ("user", "assistant")), default=-1)
 
 
