@@ -30,7 +30,7 @@ def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         ("azure:gpt-4o-mini", (0.15, 0.6, 0.075, None), 1_024),
         ("anthropic:claude-sonnet-4-6", (3.0, 15.0, 0.3, 3.75), 1_024),
         ("us.anthropic.claude-opus-4-5-20251101-v1:0", (5.0, 25.0, 0.5, 6.25), 4_096),
-        ("mistral:mistral-large-latest", (2.0, 6.0, None, None), 1_024),
+        ("mistral:mistral-large-latest", (0.5, 1.5, 0.05, None), 1_024),
     ],
 )
 def test_prices_by_name(name: str, prices: tuple[float | None, ...], least: int) -> None:

@@ -2,9 +2,9 @@
 The price list: what the tokens of a model cost, by its name.
 
 genai-prices is asked first if it is installed, since it is updated more often. The table here is of
-the day in `PRICES_OF`; its sources are the price pages of the vendors and genai-prices 0.2.3. What
-genai-prices does not know is from the vendors' pages on prompt caching: how long a prefix stays in
-a cache, and how many tokens it needs.
+the day in `PRICES_OF`; its sources are the price pages of the vendors, genai-prices 0.2.3 and the
+list of LiteLLM 1.110.2. What these do not know is from the vendors' pages on prompt caching: how long
+a prefix stays in a cache, and how many tokens it needs.
 """
 
 import re
@@ -94,6 +94,8 @@ claude-opus-5.5               4     20    0.2      5
 claude-fable-5               10     50      1   12.5
 claude-fable-5.1             10     50   0.25   12.5
 claude-fable-5.2              8     40    0.2     10
+claude-mythos-5              10     50      1   12.5
+claude-mythos-5.1            10     50   0.25   12.5
 claude-mythos-5.2             8     40    0.2     10
 gemini-2.5-pro             1.25     10  0.125      -  200000    2.5     15   0.25      -
 gemini-2.5-flash            0.3    2.5   0.03      -
@@ -104,9 +106,12 @@ gemini-3.1-pro                2     12    0.2      -  200000      4     18    0.
 gemini-3-flash              0.5      3   0.05      -
 gemini-3.1-flash-lite      0.25    1.5  0.025      -
 gemini-3.5-flash            1.5      9   0.15      -
+gemini-3.5-flash-lite       0.3    2.5   0.03      -
 gemini-3.6-flash           0.75   3.75  0.075      -
 gemini-3.7-flash           0.75   3.75  0.075      -
 gemini-3.8-flash           0.75   3.75  0.075      -
+gemini-4-argon                2     10    0.1      -
+gemini-4-hydrogen           1.5    7.5  0.075      -
 grok-3                        3     15   0.75      -
 grok-3-mini                 0.3    0.5  0.075      -
 grok-4                        3     15   0.75      -
@@ -119,8 +124,10 @@ grok-4.6                      2      6    0.5      -  199999      4     12      
 grok-4.7                      2      6    0.5      -  199999      4     12      1      -
 grok-code-fast-1            0.2    1.5   0.02      -
 mistral-large-2512          0.5    1.5   0.05      -
-mistral-large-latest          2      6      -      -
+mistral-large-latest        0.5    1.5   0.05      -
+mistral-large-4             0.7    2.1   0.07      -
 mistral-medium-latest       1.5    7.5   0.15      -
+mistral-medium-3.5          1.5    7.5   0.15      -
 mistral-small-latest       0.15    0.6  0.015      -
 deepseek-chat              0.27    1.1   0.07      -
 deepseek-reasoner          0.55   2.19   0.14      -
@@ -130,6 +137,7 @@ kimi-k2-0905                0.6    2.5   0.15      -
 kimi-k2.5                   0.6      3    0.1      -
 kimi-k2.6                  0.95      4   0.16      -
 kimi-k3                       3     15    0.3      3
+kimi-k3.1-pro                 2     10    0.2      2
 """
 # The vendors' pages on caching say 1,024 tokens and five minutes where nothing else is known.
 _LEAST_PREFIXES: Mapping[str, int] = {
@@ -195,6 +203,8 @@ _LIFETIMES = (
 _BY_NAME: Mapping[str, Prices] = _read_table()
 # After a name only a version may follow: `gpt-5-pro` is no `gpt-5`, and a wrong price is worse than none.
 _VERSION = r"(?:[-@:](?:\d{4}-\d\d-\d\d|\d{3,8}|latest|preview|v\d|0))*$"
+# Names that genai-prices takes for an earlier model than their vendor does.
+_MEANT: Mapping[str, str] = {"mistral-large-latest": "mistral-large-2512"}
 _TYPO = 0.85
 _FIELDS = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok")
 
@@ -218,7 +228,7 @@ def prices_of_model(name: str, day: date | None = None) -> Prices | None:
     vendor, model = parted(name)
     if not model:
         return None
-    listed = listed_model(model, vendor)
+    listed = listed_model(_MEANT.get(model, model), vendor)
     if listed is not None:
         return _converted(
             model,
