@@ -7,6 +7,7 @@ from foldline.history.history import History
 from foldline.history.messages import Message, Usage
 from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.replay.columns import assumed
 from foldline.replay.comparison import compare
 from foldline.replay.tape import Tape, model_calls
 
@@ -81,6 +82,24 @@ def test_an_answer_that_nobody_counted_is_estimated(
 
     assert [tape.answer_tokens(number) for number in range(len(tape.calls))] == tokens
     assert tape.session.estimated_answers == estimated
+
+
+def test_models_that_were_billed_are_named() -> None:
+    """Where the log names them; an answer without usage, as of a program itself, is none's."""
+    spoken = [
+        replace(COUNTED, metadata={"model": "b"}),
+        replace(COUNTED, metadata={"model_name": "a"}),
+        replace(COUNTED, metadata={"model": "b"}),
+        replace(REPLY, metadata={"model": "<synthetic>"}),
+        COUNTED,
+    ]
+    messages = tuple(message for said in spoken for message in (USER, said))
+
+    session = Tape(Session(format="test", messages=messages)).session
+
+    assert session.models == ("a", "b")
+    assert assumed([session]).endswith("; answers of 2 models, all at these prices")
+    assert "models" not in assumed([replace(session, models=("a",))])
 
 
 def test_an_answer_ends_where_the_log_tells_another_call() -> None:

@@ -146,6 +146,9 @@ def assumed(sessions: Iterable[SessionRecord]) -> str:
         text = f"; {counted(count, 'answer')} without recorded usage estimated, as all requests are"
     if untimed:
         text += f"; {counted(untimed, 'call')} without recorded times, as if no cache had expired"
+    models = {name for one in played for name in one.models}
+    if len(models) > 1:
+        text += f"; answers of {len(models):,} models, all at these prices"
     return text
 
 

@@ -46,6 +46,8 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     estimated_answers: int = 0
     # Those of which it is not known how long after the answer before they were made.
     untimed_calls: int = 0
+    # Which models answered, where the recording names them beside their usage.
+    models: tuple[str, ...] = ()
 
 
 class ConfigRecord(Struct, frozen=True, kw_only=True):

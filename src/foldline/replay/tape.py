@@ -21,6 +21,10 @@ from foldline.replay.record import SessionRecord
 __all__ = ["Tape", "model_calls"]
 
 
+# What logs call it.
+_MODEL = frozenset({"model", "model_name"})
+
+
 class Tape:
     """The messages of a session, where it called its model, and how large each message is."""
 
@@ -54,6 +58,7 @@ class Tape:
             tokens=history.system_tokens + history.tokens(),
             estimated_answers=sum(map(bool, self._estimates)),
             untimed_calls=self.idle[1:].count(None),
+            models=tuple(sorted(set(self._models()))),
         )
 
     def fill(self, history: History, position: int) -> None:
@@ -73,6 +78,11 @@ class Tape:
         """Return the tokens of the answer to a call, counted from 0, estimated without a report."""
         usage = self.usages[number]
         return self._estimates[number] if usage is None else usage.output_tokens
+
+    def _models(self) -> Iterator[str]:
+        for at, usage in zip(self.calls, self.usages, strict=True):
+            known = {} if usage is None else self.messages[at].metadata or {}
+            yield from (str(known[key]) for key in _MODEL & known.keys())
 
     def _said_at(self, start: int) -> int:
         """Return the tokens of the answer at *start*, without the markup of its messages."""
