@@ -77,8 +77,8 @@ a charge for storage is the price of writing
 - written if (written or 0.0) >= (read or 0.0) else None
 + written
 a small variant keeps a prefix as long as its family
-- (?:-[1-4](?!\\d))?+)
-+ (?:-[1-4](?!\\d))?)
+- (?:-[1-4](?!\\d)|(?!-[1-4](?!\\d)))
++ (?:-[1-4](?!\\d))?
 
 reduction/budget.py: reduction/test_budget.py
 the usage of a small request is trusted whole

@@ -197,7 +197,7 @@ _PRICES, _LEAST_PREFIX, _LIFETIME = 4, 1_024, 300.0
 _LIFETIMES = (
     (MARKED_MODELS, 1_800.0),
     (re.compile(r"gpt-5-5(?!\d)"), 86_400.0),
-    (re.compile(r"gpt-(?:4-1|5(?:-[1-4](?!\d))?+)(?!\d|-mini|-nano)"), 3_600.0),
+    (re.compile(r"gpt-(?:4-1|5(?:-[1-4](?!\d)|(?!-[1-4](?!\d))))(?!\d|-mini|-nano)"), 3_600.0),
     (re.compile("deepseek"), 7_200.0),
 )
 _BY_NAME: Mapping[str, Prices] = _read_table()

@@ -41,7 +41,7 @@ _MOST_BYTES: Final = 65_536
 # SQLite counts milliseconds in 32 bits; beyond them it does not wait at all.
 _LONGEST: Final = 2_147_483
 # One letter before the colon is a drive.
-_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_ADDRESS: Final = re.compile(r"\A[A-Za-z][A-Za-z0-9+.-]+:/")
 _Result = TypeVar("_Result")
 
 
