@@ -3,7 +3,7 @@
 from foldline.history.messages import Message
 from foldline.providers.digest.identifiers import Finder, kind_of
 from foldline.providers.digest.ledger import offer_entries
-from foldline.providers.digest.outline import lay_out
+from foldline.providers.digest.outline import Item, lay_out, share_out
 from foldline.providers.digest.span import read_span
 from foldline.reduction.record import Counts, Section, SummaryRecord
 from tests.providers.test_digest_sections import call, ledger_of
@@ -64,6 +64,45 @@ def test_what_somebody_named_comes_before_what_a_later_list_has() -> None:
     ledger = ledger_of(told, *filler, Message.tool("c", f"[{rows}]"))
 
     assert ledger.seen[0].value == "NL-119017"
+
+
+def test_a_row_of_a_listing_gives_way() -> None:
+    """Of ids that differ in their numbers alone eight stand first, and all that somebody said."""
+    log = "\n".join(f"job {number:06x}ab queue-{number}" for number in range(4096, 4136))
+    heads = "\n".join(f"{name}@example.com" for name in "abcdefghijkl")
+    answers = Message.tool("c", f"{log}\n{heads}"), Message.tool("d", '{"case": "ZX-81"}')
+    seen = ledger_of(
+        *answers, Message.assistant("Job 001011ab hangs, and so does queue-4125.")
+    ).seen
+    first = [one.value for one in seen if not one.is_listed]
+
+    assert {"001011ab", "queue-4125", "ZX-81"} <= {*first}
+    assert sum(one.startswith("queue") for one in first) == 8 + 1
+    assert sum(one.startswith("0010") for one in first) == 8 + 1
+    assert sum("@" in one for one in first) == 8
+    assert [one.is_listed for one in seen] == sorted(one.is_listed for one in seen)
+
+
+def test_a_field_of_answers_may_have_a_longer_row() -> None:
+    """Of values that JSON names three times as many stand first, such as the flights of a search."""
+    flights = ", ".join(f'{{"flight": "HAT{number}"}}' for number in range(100, 140))
+    seen = ledger_of(Message.tool("c", f"[{flights}]")).seen
+
+    assert sum(not one.is_listed for one in seen) == 24
+
+
+def test_a_listed_id_has_what_all_else_leaves() -> None:
+    """It comes after sentences, and stands in the record if there is room."""
+    seen = [
+        Item(f"{number:016x}", number, "codes", is_weak=True, is_listed=True) for number in range(9)
+    ]
+    said = Item("assistant: The pool has been exhausted since the deploy.", 0)
+    offers = {Section.TOOLS: [Item("logs", 0)], Section.SEEN: seen, Section.SAID: [said]}
+
+    tight = share_out(offers, budget=700, count=lambda text: 12 * len(text) // 2)
+    assert tight.get(Section.SAID) == (said.text,)
+    assert Section.SEEN not in tight
+    assert len(share_out(offers, budget=2_000, count=len)[Section.SEEN][0].split(", ")) == 9
 
 
 def test_a_call_names_its_own_arguments() -> None:

@@ -133,8 +133,11 @@ def test_paths_have_one_name() -> None:
         call("open", '{"a": "src/main.ts", "b": "JFK", "c": "x", "d": "word", "e": "two words"}'),
     )
 
-    assert ledger.used == [Entry("/h/app/src/main.ts", "/h/app/src/"), Entry("JFK", "b", 1)]
-    assert ledger.seen == [Entry("HAT136", "codes")]
+    assert ledger.used == [
+        Entry("/h/app/src/main.ts", "/h/app/src/", is_told=True),
+        Entry("JFK", "b", 1),
+    ]
+    assert ledger.seen == [Entry("HAT136", "codes", is_told=True)]
 
 
 def test_ledger_splits_used_and_seen() -> None:
@@ -443,12 +446,22 @@ def test_what_means_little_alone_gives_way() -> None:
     assert set(values[3:]) == {"$12.50", "$77", "7421"}
 
 
-@pytest.mark.parametrize(("budget", "is_told"), [(1_000, True), (500, False)])
-def test_what_was_found_stands_beside_ids(budget: int, *, is_told: bool) -> None:
-    """Ids of a long log do not take the place of all sentences, unless there is little room."""
-    log = "\n".join(
-        f"pool is exhausted, trace {number:016x}" for number in range(10**15, 10**15 + 99)
-    )
+_NAMES = [f"exhausted_connection_pool_{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "ids", "is_told"),
+    [
+        (1_000, _NAMES, True),
+        (500, _NAMES, False),
+        (500, [f"{number:016x}" for number in range(10**15, 10**15 + 99)], True),
+    ],
+)
+def test_what_was_found_stands_beside_ids(
+    budget: int, ids: Sequence[str], *, is_told: bool
+) -> None:
+    """Names in a long log do not take the place of all sentences, unless there is little room; ids never do."""
+    log = "\n".join(f"pool is exhausted, trace {one}" for one in ids)
     call = ToolCallPart("c", "logs", '{"since": "30m"}')
     said = "The pool has been exhausted since the deploy of 14:03, which retries too often."
     messages = (
