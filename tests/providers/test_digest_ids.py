@@ -32,6 +32,14 @@ def test_a_name_that_begins_like_a_month_is_none() -> None:
     assert [one for one in Finder().find(text) if kind_of(one) == "date"] == ["March 4", "Sept. 12"]
 
 
+def test_the_day_may_stand_before_its_month() -> None:
+    """A time of day after a month is no day of it, and a date with full stops is no version."""
+    text = "Held until 3 December 18:00, not 4. November or November 25. Due 30.11.2026, version 1.2.3"
+    dates = [one for one in Finder().find(text) if kind_of(one) == "date"]
+
+    assert sorted(dates) == ["3 December", "30.11.2026", "4. November", "November 25"]
+
+
 def test_what_a_reading_is_limited_to_names_nothing() -> None:
     """Neither where it begins nor how much is read, nor the ending of files; a port does."""
     arguments = '{"path": "src/app.py", "offset": 1050, "max_lines": 2000, "view_range": [650, 700], "port": 8443, "glob": "*.ts"}'
