@@ -1,11 +1,18 @@
 """What a digest takes for an identifier, and which of them come first."""
 
+from collections.abc import Sequence
+
+import pytest
+
 from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
 from foldline.providers.digest.identifiers import Finder, kind_of
 from foldline.providers.digest.ledger import offer_entries
 from foldline.providers.digest.outline import Item, lay_out, share_out
 from foldline.providers.digest.span import read_span
+from foldline.providers.digest.summarizer import write_digest
 from foldline.reduction.record import Counts, Section, SummaryRecord
+from foldline.reduction.request import SummaryRequest
 from tests.providers.test_digest_sections import call, ledger_of
 
 
@@ -34,7 +41,9 @@ def test_a_name_that_begins_like_a_month_is_none() -> None:
 
 def test_the_day_may_stand_before_its_month() -> None:
     """A time of day after a month is no day of it, and a date with full stops is no version."""
-    text = "Held until 3 December 18:00, not 4. November or November 25. Due 30.11.2026, version 1.2.3"
+    text = (
+        "Held until 3 December 18:00, not 4. November or November 25. Due 30.11.2026, version 1.2.3"
+    )
     dates = [one for one in Finder().find(text) if kind_of(one) == "date"]
 
     assert sorted(dates) == ["3 December", "30.11.2026", "4. November", "November 25"]
@@ -152,3 +161,33 @@ def test_what_an_edit_takes_away_is_not_used() -> None:
 
     assert [one.value for one in ledger.used] == ["pyproject.toml", "1.4.0"]
     assert [(one.label, one.value) for one in ledger.seen] == [("versions", "1.3.2")]
+
+
+_NAMES = [f"exhausted_connection_pool_{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "ids", "is_told"),
+    [
+        (1_000, _NAMES, True),
+        (500, _NAMES, False),
+        (500, [f"{number:016x}" for number in range(10**15, 10**15 + 99)], True),
+    ],
+)
+def test_what_was_found_stands_beside_ids(
+    budget: int, ids: Sequence[str], *, is_told: bool
+) -> None:
+    """Names in a long log do not take the place of all sentences, unless there is little room; ids never do."""
+    log = "\n".join(f"pool is exhausted, trace {one}" for one in ids)
+    call = ToolCallPart("c", "logs", '{"since": "30m"}')
+    said = "The pool has been exhausted since the deploy of 14:03, which retries too often."
+    messages = (
+        Message.user("Find out why the checkout is slow, please. " * 40),
+        Message.assistant("", tool_calls=[call]),
+        Message.tool("c", log),
+        Message.assistant(said),
+        *[Message.assistant(f"I will go on with step {step}.") for step in range(3)],
+    )
+    text = write_digest(SummaryRequest(messages=messages, prompt="", budget=budget))
+
+    assert (f"assistant: {said}" in text) is is_told

@@ -446,36 +446,6 @@ def test_what_means_little_alone_gives_way() -> None:
     assert set(values[3:]) == {"$12.50", "$77", "7421"}
 
 
-_NAMES = [f"exhausted_connection_pool_{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"]
-
-
-@pytest.mark.parametrize(
-    ("budget", "ids", "is_told"),
-    [
-        (1_000, _NAMES, True),
-        (500, _NAMES, False),
-        (500, [f"{number:016x}" for number in range(10**15, 10**15 + 99)], True),
-    ],
-)
-def test_what_was_found_stands_beside_ids(
-    budget: int, ids: Sequence[str], *, is_told: bool
-) -> None:
-    """Names in a long log do not take the place of all sentences, unless there is little room; ids never do."""
-    log = "\n".join(f"pool is exhausted, trace {one}" for one in ids)
-    call = ToolCallPart("c", "logs", '{"since": "30m"}')
-    said = "The pool has been exhausted since the deploy of 14:03, which retries too often."
-    messages = (
-        Message.user("Find out why the checkout is slow, please. " * 40),
-        Message.assistant("", tool_calls=[call]),
-        Message.tool("c", log),
-        Message.assistant(said),
-        *[Message.assistant(f"I will go on with step {step}.") for step in range(3)],
-    )
-    text = write_digest(SummaryRequest(messages=messages, prompt="", budget=budget))
-
-    assert (f"assistant: {said}" in text) is is_told
-
-
 @pytest.mark.parametrize("budget", [260, 400])
 def test_bare_numbers_wait_for_what_was_said(budget: int) -> None:
     """Numbers that both say again and again come after the outcome of a call."""

@@ -226,8 +226,8 @@ _LABELS_ABROAD = _words(
     "correzione grundregel grundregeln korrektur regel regeln regla reglas regola regole regra regras"
 )
 _LABELS = _LABELS_ABROAD | _words(
-    "convention conventions correction corrections guideline guidelines plan plans preference preferences"
-    " rule rules"
+    "constraint constraints convention conventions correction corrections guideline guidelines plan plans"
+    " preference preferences requirement requirements rule rules"
 )
 _LATER = _words("following future later subsequent")
 _OCCASIONS = _words(
@@ -262,8 +262,8 @@ _WANTS = _words(
     " plain prefer pronouns rather replies reply respond short simple stand timezone vegan vegetarian want zone"
 )
 _BOUNDS = _words(
-    "agreed alone constraint constraints every everything excluded hands kept left max maximum most nobody nothing"
-    " please removed requirement requirements stick strictly until untouched without"
+    "agreed alone every everything excluded hands kept left max maximum most nobody nothing"
+    " please removed stick strictly until untouched without"
 )
 _WISHES = _words("instead keep must should")
 _CHANGES = _words(
@@ -277,7 +277,17 @@ _SIGNS = _words(
     "allowed ask avoid cannot can't careful check confirm consult don't ensure forbidden have inform may"
     " mustn't not notify on prohibited remember shall shouldn't speak stop sure t talk time warn whenever"
 ).union(
-    _SIGNS_ABROAD, _LABELS, _BOUNDS, _LATER, _OCCASIONS, _TIMES, _NOWHERE, _WANTS, _WISHES, _CHANGES, _BACKS
+    _SIGNS_ABROAD,
+    _LABELS,
+    _BOUNDS,
+    _LATER,
+    _OCCASIONS,
+    _TIMES,
+    _NOWHERE,
+    _WANTS,
+    _WISHES,
+    _CHANGES,
+    _BACKS,
 )
 # Signs that are none without a word beside them, and those words.
 _WEAK = _words(
