@@ -1,11 +1,18 @@
 """What a digest takes for an identifier, and which of them come first."""
 
+from collections.abc import Sequence
+
+import pytest
+
 from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
 from foldline.providers.digest.identifiers import Finder, kind_of
 from foldline.providers.digest.ledger import offer_entries
-from foldline.providers.digest.outline import lay_out
+from foldline.providers.digest.outline import Item, lay_out, share_out
 from foldline.providers.digest.span import read_span
+from foldline.providers.digest.summarizer import write_digest
 from foldline.reduction.record import Counts, Section, SummaryRecord
+from foldline.reduction.request import SummaryRequest
 from tests.providers.test_digest_sections import call, ledger_of
 
 
@@ -30,6 +37,16 @@ def test_a_name_that_begins_like_a_month_is_none() -> None:
     text = "Marchmont 41, Mayor 5, Decide 3, March 4, Sept. 12, June 99"
 
     assert [one for one in Finder().find(text) if kind_of(one) == "date"] == ["March 4", "Sept. 12"]
+
+
+def test_the_day_may_stand_before_its_month() -> None:
+    """A time of day after a month is no day of it, and a date with full stops is no version."""
+    text = (
+        "Held until 3 December 18:00, not 4. November or November 25. Due 30.11.2026, version 1.2.3"
+    )
+    dates = [one for one in Finder().find(text) if kind_of(one) == "date"]
+
+    assert sorted(dates) == ["3 December", "30.11.2026", "4. November", "November 25"]
 
 
 def test_what_a_reading_is_limited_to_names_nothing() -> None:
@@ -64,6 +81,45 @@ def test_what_somebody_named_comes_before_what_a_later_list_has() -> None:
     ledger = ledger_of(told, *filler, Message.tool("c", f"[{rows}]"))
 
     assert ledger.seen[0].value == "NL-119017"
+
+
+def test_a_row_of_a_listing_gives_way() -> None:
+    """Of ids that differ in their numbers alone eight stand first, and all that somebody said."""
+    log = "\n".join(f"job {number:06x}ab queue-{number}" for number in range(4096, 4136))
+    heads = "\n".join(f"{name}@example.com" for name in "abcdefghijkl")
+    answers = Message.tool("c", f"{log}\n{heads}"), Message.tool("d", '{"case": "ZX-81"}')
+    seen = ledger_of(
+        *answers, Message.assistant("Job 001011ab hangs, and so does queue-4125.")
+    ).seen
+    first = [one.value for one in seen if not one.is_listed]
+
+    assert {"001011ab", "queue-4125", "ZX-81"} <= {*first}
+    assert sum(one.startswith("queue") for one in first) == 8 + 1
+    assert sum(one.startswith("0010") for one in first) == 8 + 1
+    assert sum("@" in one for one in first) == 8
+    assert [one.is_listed for one in seen] == sorted(one.is_listed for one in seen)
+
+
+def test_a_field_of_answers_may_have_a_longer_row() -> None:
+    """Of values that JSON names three times as many stand first, such as the flights of a search."""
+    flights = ", ".join(f'{{"flight": "HAT{number}"}}' for number in range(100, 140))
+    seen = ledger_of(Message.tool("c", f"[{flights}]")).seen
+
+    assert sum(not one.is_listed for one in seen) == 24
+
+
+def test_a_listed_id_has_what_all_else_leaves() -> None:
+    """It comes after sentences, and stands in the record if there is room."""
+    seen = [
+        Item(f"{number:016x}", number, "codes", is_weak=True, is_listed=True) for number in range(9)
+    ]
+    said = Item("assistant: The pool has been exhausted since the deploy.", 0)
+    offers = {Section.TOOLS: [Item("logs", 0)], Section.SEEN: seen, Section.SAID: [said]}
+
+    tight = share_out(offers, budget=700, count=lambda text: 12 * len(text) // 2)
+    assert tight.get(Section.SAID) == (said.text,)
+    assert Section.SEEN not in tight
+    assert len(share_out(offers, budget=2_000, count=len)[Section.SEEN][0].split(", ")) == 9
 
 
 def test_a_call_names_its_own_arguments() -> None:
@@ -105,3 +161,33 @@ def test_what_an_edit_takes_away_is_not_used() -> None:
 
     assert [one.value for one in ledger.used] == ["pyproject.toml", "1.4.0"]
     assert [(one.label, one.value) for one in ledger.seen] == [("versions", "1.3.2")]
+
+
+_NAMES = [f"exhausted_connection_pool_{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "ids", "is_told"),
+    [
+        (1_000, _NAMES, True),
+        (500, _NAMES, False),
+        (500, [f"{number:016x}" for number in range(10**15, 10**15 + 99)], True),
+    ],
+)
+def test_what_was_found_stands_beside_ids(
+    budget: int, ids: Sequence[str], *, is_told: bool
+) -> None:
+    """Names in a long log do not take the place of all sentences, unless there is little room; ids never do."""
+    log = "\n".join(f"pool is exhausted, trace {one}" for one in ids)
+    call = ToolCallPart("c", "logs", '{"since": "30m"}')
+    said = "The pool has been exhausted since the deploy of 14:03, which retries too often."
+    messages = (
+        Message.user("Find out why the checkout is slow, please. " * 40),
+        Message.assistant("", tool_calls=[call]),
+        Message.tool("c", log),
+        Message.assistant(said),
+        *[Message.assistant(f"I will go on with step {step}.") for step in range(3)],
+    )
+    text = write_digest(SummaryRequest(messages=messages, prompt="", budget=budget))
+
+    assert (f"assistant: {said}" in text) is is_told

@@ -133,8 +133,11 @@ def test_paths_have_one_name() -> None:
         call("open", '{"a": "src/main.ts", "b": "JFK", "c": "x", "d": "word", "e": "two words"}'),
     )
 
-    assert ledger.used == [Entry("/h/app/src/main.ts", "/h/app/src/"), Entry("JFK", "b", 1)]
-    assert ledger.seen == [Entry("HAT136", "codes")]
+    assert ledger.used == [
+        Entry("/h/app/src/main.ts", "/h/app/src/", is_told=True),
+        Entry("JFK", "b", 1),
+    ]
+    assert ledger.seen == [Entry("HAT136", "codes", is_told=True)]
 
 
 def test_ledger_splits_used_and_seen() -> None:
@@ -441,26 +444,6 @@ def test_what_means_little_alone_gives_way() -> None:
 
     assert set(values[:3]) == {"ZX81QA", "QW12ER", "1859"}
     assert set(values[3:]) == {"$12.50", "$77", "7421"}
-
-
-@pytest.mark.parametrize(("budget", "is_told"), [(1_000, True), (500, False)])
-def test_what_was_found_stands_beside_ids(budget: int, *, is_told: bool) -> None:
-    """Ids of a long log do not take the place of all sentences, unless there is little room."""
-    log = "\n".join(
-        f"pool is exhausted, trace {number:016x}" for number in range(10**15, 10**15 + 99)
-    )
-    call = ToolCallPart("c", "logs", '{"since": "30m"}')
-    said = "The pool has been exhausted since the deploy of 14:03, which retries too often."
-    messages = (
-        Message.user("Find out why the checkout is slow, please. " * 40),
-        Message.assistant("", tool_calls=[call]),
-        Message.tool("c", log),
-        Message.assistant(said),
-        *[Message.assistant(f"I will go on with step {step}.") for step in range(3)],
-    )
-    text = write_digest(SummaryRequest(messages=messages, prompt="", budget=budget))
-
-    assert (f"assistant: {said}" in text) is is_told
 
 
 @pytest.mark.parametrize("budget", [260, 400])

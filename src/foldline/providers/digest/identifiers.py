@@ -30,7 +30,11 @@ _MONTHS = (
 )
 _MONTH_STARTS = frozenset(re.findall(r"[A-Z][a-z]{2}", _MONTHS))
 _MONTH = re.compile(rf"(?:{_MONTHS})\.?").fullmatch
-_MONTH_DAY = re.compile(rf"\b(?:{_MONTHS})\.? [0-3]?\d(?:st|nd|rd|th)?\b")
+# The day is before or after it: "3 December 18:00" is not the 18th.
+_MONTH_DAY = re.compile(
+    rf"(?<![\w.,:/-])[0-3]?\d(?:st|nd|rd|th|\.)? (?:{_MONTHS})\b"
+    rf"|\b(?:{_MONTHS})\.? [0-3]?\d(?:st|nd|rd|th)?\b(?!:\d)"
+)
 _FILE = (
     "bash|c|cc|cfg|conf|cpp|cs|css|csv|go|gz|h|hpp|html|ini|ipynb|java|jpg|js|json|jsonl|jsx|kt"
     "|lock|log|md|mjs|pdf|php|png|proto|py|rb|rs|rst|scala|scss|sh|sql|svg|swift|tar|toml|ts|tsx"
@@ -89,7 +93,8 @@ _KIND = re.compile(
     r"|(?P<package>[\w@./-]+@v?\d+(?:\.\d+){1,2}(?:[-+][\w.+-]+)?)"
     r"|(?P<clock>(?:\d{4}-\d\d-\d\dT)?\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d.*|Z)?"
     r"|(?:\d+(?:\.\d+)?(?:[mun\u00b5]?s|secs?|mins?|[mh]))+)"
-    rf"|(?P<date>\d{{4}}-\d\d-\d\d\S*|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}|(?:{_MONTHS}).* \S+)"
+    rf"|(?P<date>\d{{4}}-\d\d-\d\d\S*|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}|(?:{_MONTHS}).* \S+"
+    rf"|\d{{1,2}}(?:st|nd|rd|th|\.)? (?:{_MONTHS}))"
     r"|(?P<amount>[$€£]\d\S*|\d\S*[%$€£])"
     rf"|(?P<path>[~@.]?/?(?:[\w@.+~-]+/)*[\w@+~.-]+\.(?:{_FILE})"
     r"|[~.@]{0,2}/[\w@.+~-]+/[\w@.+~/-]+)"

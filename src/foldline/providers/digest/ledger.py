@@ -34,6 +34,10 @@ class Entry(Struct, frozen=True, gc=False):
     """Where it came last; 0 in an earlier summary."""
     is_weak: bool = False
     """Whether it means little without its sentence."""
+    is_told: bool = False
+    """Whether somebody said it."""
+    is_listed: bool = False
+    """Whether it is one of many alike that nobody said, such as the ids of a log."""
 
 
 class Ledger(Struct, frozen=True):
@@ -60,12 +64,16 @@ _MOST_SMALL = 200
 _MOST_MEASURED = 8
 # Of a name with more than these, such as the seats of a plane, the others are worth less.
 _MOST_ALIKE = 60
+# Of a row that differ in their numbers alone, such as the ids of a log, these; more if each has a name.
+_MOST_IN_ROW = 8
+_MOST_NAMED_IN_ROW = 24
 _MENTIONED = 400
 _DEEPEST = 12
 _NUMBER_LENGTH = 4
 _SEPARATOR = ", "
 _GONE = "old"
 _DECIMAL = re.compile(r"\d+\.\d+").fullmatch
+_COUNTED = re.compile(r"(?<![\da-f])[a-f]*+\d[\da-f]*+")
 _LABEL = re.compile(r"[\w.-]{1,40}").fullmatch
 _KIND_LABELS = {"clock": "times", "command": "names", "path": "files", "number": "numbers"}
 _KIND_COSTS = {"clock": 40, "number": 8, "amount": 24, "url": 4, "version": 60}
@@ -130,6 +138,7 @@ def build_ledger(
     all_used = _take_in_turn(_renamed(prior.used, paths, finder, hidden), used, finder)
     is_used = {entry.value for entry in all_used}
     all_seen = _take_in_turn(_renamed(prior.seen, paths, finder, hidden), seen, finder)
+    all_seen = _rows_last(all_seen, finder)
     return Ledger(all_used, [entry for entry in all_seen if entry.value not in is_used])
 
 
@@ -271,7 +280,8 @@ def _ranked(tallies: Mapping[str, _Tally], length: int, finder: Finder) -> list[
             kind, tally = finder.kind(value), tallies[value]
             if _is_noise(kind, value, tally):
                 continue
-            entry = _entry(kind, value, tally.label, tally.last)
+            is_told = bool(tally.user or tally.assistant)
+            entry = replace(_entry(kind, value, tally.label, tally.last), is_told=is_told)
             ranked.append((score + _KIND_COSTS.get(kind, 0), last, value, entry))
             if strong < _MOST and not _weakness(entry, finder):
                 strong, limit = strong + 1, score + _HIGHEST_COST
@@ -314,6 +324,31 @@ def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], finder: Finder) ->
     strong, weak, small = ranks
     weak = [replace(entry, is_weak=True) for entry in [*weak, *small[:_MOST_SMALL]]]
     return [*strong, *weak][:_MOST]
+
+
+def _rows_last(entries: Sequence[Entry], finder: Finder) -> list[Entry]:
+    """Return *entries* with all but the first of each row of a listing at the end."""
+    rows: Counter[tuple[str, str]] = Counter()
+    first: list[Entry] = []
+    listed: list[Entry] = []
+    for entry in entries:
+        kind = finder.kind(entry.value)
+        row = "" if entry.is_told else _row(entry.value, kind)
+        is_named = entry.label != _KIND_LABELS.get(kind, f"{kind}s")
+        rows[entry.label, row] += bool(row)
+        if rows[entry.label, row] <= (_MOST_NAMED_IN_ROW if is_named else _MOST_IN_ROW):
+            first.append(entry)
+        else:
+            listed.append(replace(entry, is_weak=True, is_listed=True))
+    return [*first, *listed]
+
+
+def _row(value: str, kind: str) -> str:
+    """Return what *value* shares with others that only count on; nothing if it says more."""
+    if kind in {"email", "url"}:
+        return kind
+    row = _COUNTED.sub("0", value)
+    return "" if kind == "path" or row == value else row
 
 
 def _weakness(entry: Entry, finder: Finder) -> int:
@@ -362,6 +397,7 @@ def offer_entries(entries: Sequence[Entry]) -> list[Item]:
             orders[rank],
             entry.label,
             is_weak=entry.is_weak,
+            is_listed=entry.is_listed,
         )
         for rank, entry in enumerate(entries)
     ]

@@ -90,13 +90,15 @@ class Item(Struct, frozen=True):
     """
     One line that a section could have, and its place among those shown; items are offered by rank.
 
-    Items that share a group are written on one line after it. A weak one has what nothing else needs.
+    Items that share a group are written on one line after it. A weak one has what nothing else needs,
+    and one that is listed comes after these.
     """
 
     text: str
     order: int
     group: str = ""
     is_weak: bool = False
+    is_listed: bool = False
 
 
 def newest_first(lines: Sequence[str]) -> list[Item]:
@@ -304,8 +306,9 @@ def _late(
     """Return what is offered once more after all else, and *offers* without the weak of that."""
     now = {section: offers.get(section, ()) for section in Section}
     seen, rules = now[Section.SEEN], now[Section.RULES]
-    weak = sum(item.is_weak for item in seen)
-    now[Section.SEEN] = seen[: len(seen) - max(0, weak - budget // _FOR_A_WEAK)]
+    listed = sum(item.is_listed for item in seen)
+    weak = sum(item.is_weak for item in seen) - listed
+    now[Section.SEEN] = seen[: len(seen) - listed - max(0, weak - budget // _FOR_A_WEAK)]
     now[Section.RULES] = [one for one in rules if not one.is_weak]
     late = {Section.SEEN: seen}
     return (late if len(now[Section.RULES]) == len(rules) else {**late, Section.RULES: rules}), now

@@ -61,7 +61,7 @@ _ORDER = (
     r"(?!a moment\b|case\b|detail\b|my\b|our\b|that\b|the\b|this\b|time\b|your\b)\w"
     r"|instead of\b|stop \w+ing\b|call me (?!a\b|at\b|back\b|if\b|later\b|on\b|when\b)\w"
     # "Use pnpm, not npm", "We don't use semicolons"
-    rf"|(?:we )?{_VERB} [^,;:?!]{{1,80}}, (?:not (?!because\b|just\b|only\b|sure\b|that\b|yet\b)\w"
+    rf"|(?:we )?{_VERB} [^,;:?!]{{1,80}}, (?:not (?!because\b|just\b|only\b|sure\b|that\b|yet\b)[`\w]"
     r"|no (?!hurry\b|matter\b|need\b|problem\b|rush\b|worr)\w)"
     rf"|{_VERB} [^,;:?!]{{1,80}} (?:after|before) (?:each|every) \w"
     rf"|we (?:{_NOT}|always|never|only) (?:allow|commit|deploy|log|merge|mix|mock|push|share|ship|store"
@@ -111,12 +111,30 @@ _BACK = (
     r"(?:ban|limit|request|restriction|rule|wish)\b"
     r"|(?:i|we)(?: have|['’]ve)?(?: now| finally| just)? decided (?:against|for|not|on|to)\b)"
 )
+# What has no verb that tells something, and how it begins: "No flights before 8", "At most two retries"
+_TELLS = (
+    r"(?!.*\b(?:am|applied|are|can|did|do|does|fail(?:ed|s)?|found|had|has|have|he|i|is|it|left|passed|she|that|there"
+    r"|they|this|was|we|were|will|yet|you)\b)"
+)
+_NONE = (
+    r"(?:strictly |absolutely )?no (?!changes\b|errors\b|fixes\b|ideas\b|issues\b|longer\b|news\b|one\b|problems\b|dices\b|haces\b|puedes\b|quieres\b|sabes\b|tienes\b"
+    rf"|results\b|thanks\b|worries\b){_TELLS}(?:[\w-]{{1,20}} ){{0,2}}[\w-]{{2,20}}s\b"
+)
+_BOUND = (
+    r"(?:(?:at most|at least|max(?:imum|\.)?|not (?:before|later than|more than|over|until)) [`\w]"
+    rf"|(?:nothing (?:above|below|over|under)|only (?:[\w-]{{1,20}} ){{0,2}}[\w-]{{2,20}}s (?:after|before|between|by|from"
+    rf"|that|which|with)) {_TELLS}[`\w]"
+    r"|no(?:body|thing| one) (?:but|except|(?:gets|goes|is|leaves|may)\b.* (?:before|unless|until|without))\b"
+    r"|leave (?:the |my |our )?[^.?!]{1,40} (?:alone|untouched|as (?:it|they) (?:is|are))\b|hands off\b|we agreed (?:on|to)\b"
+    r"|stick (?:to|with)\b|every (?!time\b)[\w-]{1,20} (?:gets|must|needs)\b|without (?:my|our) (?:approval"
+    r"|consent|ok(?:ay)?|permission)\b|(?:give|list|report|show|write) (?:all|each|every|everything)\b[^.?!]{1,40} (?:as|in)\b)"
+)
 # What is named a rule.
 _LABEL = (
     r"(?:(?:the|these|this|here|are|is|my|our|your|an?|one|two|three|some|few|first|second|another|new"
     r"|general|ground|house|basic|golden|hard|strict|important|standing|project|coding|only|following"
     r"|kleine|meine?|unsere?|mes|mis|minhas?|le mie) ){0,5}"
-    r"(?:rules?|guidelines?|conventions?|preferences?|corrections?|change of plans?|(?:grund)?regeln?"
+    r"(?:rules?|guidelines?|conventions?|preferences?|corrections?|change of plans?|(?:constraint|requirement)s?|(?:grund)?regeln?"
     r"|korrektur|règles?|reglas?|corrección|regras?|correção|regol[ae]|correzione)"
     r"(?: (?:about|for|from|here|in|of|on|für|pour|para|per)\b[^:.?!\n]{0,60})? ?:"
 )
@@ -137,7 +155,7 @@ _ABROAD = (
     r"(?:bitte |s['’]il (?:te|vous) pla[iî]t,? |por favor,? |per favore,? |пожалуйста,? )?(?:"
     r"niemals|immer |nie |auf keinen fall|vermeide|achte darauf|du darfst|sie dürfen|ich bevorzuge"
     r"|ich (?:will|möchte) (?:nicht|kein)|jamais|toujours|évite[rz]?\b|n['’]\w+ (?:pas|jamais|plus)"
-    r"|ne (?:\w+ ){1,2}(?:pas|jamais|plus)|je préfère|je ne veux pas|nunca|siempre|jamás|evita\b|prefiero"
+    r"|ne (?:\w+ ){1,2}(?:pas|jamais|plus)|je préfère|je ne veux pas|nunca (?![^\W\d_]{1,20}(?:ó|é|aron|ieron|aba|ía)\b)|siempre|jamás|evita\b|prefiero"
     r"|no (?:quiero|uses|hagas|toques|borres|cambies|modifiques|escribas|olvides)\b"
     r"|sempre|evite\b|prefiro|não \w+|mai |preferisco|non \w+(?:are|ere|ire)\b"
     r"|non voglio|никогда|всегда|не \w+(?:й|йте|ь|ьте)\b"
@@ -145,8 +163,18 @@ _ABROAD = (
     r"|(?!(?:ce|cela|das|dies|ele|ella?|es|est|eso|esto|falla|funciona|geht|heute|isso|ist|isto|noch|per"
     r"|quasi|quello|questo|schon|va|war|wie)\b)[^\W\d_]{2,20}(?:-moi|-me)?(?: bitte| mir| uns)? "
     r"(?:immer(?! noch\b)|nie(?:mals)?|stets|toujours|siempre|sempre)\b"
-    r"|bitte (?:[^\W\d_]{1,20} ){1,4}(?:immer|keine?n?|nicht|nie(?:mals)?|nur)\b"
+    r"|bitte (?:[^\W\d_]{1,20} ){0,4}(?:immer|keine?n?|nicht|nie(?:mals)?|nur)\b"
     r"|[^\W\d_]{2,20} (?:sie )?(?:mir )?bitte (?:keine?n?|nicht|nie(?:mals)?|nur)\b"
+    r"|nicht (?:vor|nach|ohne|mehr als|über|unter) \S|kein(?:e[nrs]?)? (?!ahnung\b|frage\b|idee\b|problem|sorge|thema\b|wunder\b|zeit\b)"
+    r"[^.?!]{1,60} bitte\b|[^\W\d_]{2,20}en sie (?:[^\W\d_]{1,20} ){1,4}(?:immer|keine?n?|nicht|nie(?:mals)?|nur)\b"
+    r"|(?:höchstens|maximal|mindestens|ausschließlich|spätestens|frühestens|alles nur|am liebsten|nur (?!noch\b|so\b|weil\b|dass\b))\b"
+    r"|(?:benutze|nimm|nutze|verwende)\w* [^.?!]{0,40}\b(?:nur|keine?n?)\b"
+    r"|[^.?!]{1,80} (?:darf|dürfen) (?!ich\b|wir\b)(?:[^\s,]{1,20} ){0,4}(?:nicht|nie|nur|keine?n?)\b"
+    r"|[^.?!]{1,60}\b(?:ne (?:doit|doivent|devez|peut|peuvent) (?:pas|jamais|plus)|non (?:deve|devono|può|possono)|não (?:pode|podem|deve|devem)) "
+    r"|no (?:debe|deben|puede|pueden) (?:exceder|pasar|ser|superar)\b|no (?:me |nos |le |lo |la )?[^\W\d_]{2,20}[áé]is\b"
+    r"|tienen? que [^\W\d_]{2,20}[aei]r\b|(?:solo|sólo|soltanto|somente|apenas|uniquement|seulement|únicamente) (?!una? vez\b)\S"
+    r"|(?:como máximo|al massimo|au maximum|au plus|no máximo|nada de)\b|pas de (?!panique\b|problème|quoi\b|souci)\S"
+    r"|ne [mtsl]['’]\w{2,20} (?:pas|jamais|plus)\b|non [^\W\d_]{2,20}(?:temi|telo|tela|teci)\b|только |не более "
     r"|no (?!(?:dices|haces|puedes|quieres|sabes|tienes)\b)[^\W\d_]{2,20}[ae]s (?:m[aá]s|nada|nunca)\b"
     r"|antworten?(?: sie)?(?: bitte| mir| uns){0,2} (?:auf|in)\b|réponde?[sz]?(?:-moi)? en\b"
     r"|(?:responde|contesta)(?:me)? en\b|respond[ae](?:-me)? em\b|rispondi(?:mi)? in\b"
@@ -157,13 +185,14 @@ _ABROAD = (
     r"|me chamo|meu nome é|sou (?:alérgic|vegan|vegetarian)|mi chiamo|sono (?:allergic|vegan|vegetarian))"
 )
 _ORDERED = re.compile(
-    rf"{_LEAD}{_CASE}{_ORDER}|(?:(?:also|and|please) )?{_KEPT}", re.IGNORECASE
+    rf"{_LEAD}{_CASE}(?:{_ORDER}|{_BOUND})|{_NONE}|(?:(?:also|and|please) )?{_KEPT}", re.IGNORECASE
 ).match
 _LABELLED = re.compile(rf"{_LABEL} \S", re.IGNORECASE).match
 _ORDERED_ABROAD = re.compile(_STEP + _ABROAD, re.IGNORECASE).match
 # What begins inside a sentence.
 _INSIDE = re.compile(
-    rf"(?:[(;–—-] ?|, (?:but|and) (?:please )?)(?:{_NOT} (?!{_REPORT})\w|never |always )",
+    rf"(?:[(;–—-] ?|, (?:but|and) (?:please )?)(?:{_NOT} (?!{_REPORT})\w|never |always )"
+    r"|\bplease (?:avoid|don['’]?t|do not|never) |(?<=\w )every time (?:i|we|you) |(?:has|have) to be (?:left out|removed|kept|excluded)\b",
     re.IGNORECASE,
 ).search
 _ANYWHERE = re.compile(
@@ -171,7 +200,7 @@ _ANYWHERE = re.compile(
     r"|for the rest of (?:our|the|this) (?:chat|conversation|day|project|session))\b|\bfrozen,? (?:so )?(?:don['’]?t|do not|no|until)\b"
     r"|(?:^|[,;:–—-] )(?:and |just |please |so )*be (?:as |very )?(?:brief|concise|polite|terse)\b"
     r"|\b(?:nicht|niemals|keine?n?)\b[^,]*!$"
-    r"|不要|不得|禁止|必须|必須|务必|请勿|請勿|一定要|ないで|てはいけない|必ず|常に|絶対に"
+    r"|不要|不得|禁止|必须|必須|务必|请勿|請勿|一定要|(?:^|[,,先请。])别(?![的人名处])|先别|只能|不能超过|不能用|统一为|请用|ないで(?!す)|ないこと|ること[。.]?$|で(?:書い|答え|返し)て(?:ください|下さい)|は\w{1,3}すな|지 ?말|てはいけない|必ず|常に|絶対に"
     r"|하지 ?마|마세요|항상|반드시|절대",
     re.IGNORECASE,
 ).search
@@ -197,8 +226,8 @@ _LABELS_ABROAD = _words(
     "correzione grundregel grundregeln korrektur regel regeln regla reglas regola regole regra regras"
 )
 _LABELS = _LABELS_ABROAD | _words(
-    "convention conventions correction corrections guideline guidelines plan plans preference preferences"
-    " rule rules"
+    "constraint constraints convention conventions correction corrections guideline guidelines plan plans"
+    " preference preferences requirement requirements rule rules"
 )
 _LATER = _words("following future later subsequent")
 _OCCASIONS = _words(
@@ -217,6 +246,9 @@ _SIGNS_ABROAD = (
         "achte antworte antworten appelle auf bevorzuge bin chamo chiamo chiedimi contesta contestame darfst"
         " demande demandez evita evite frag frage fragen ich immer jamais llamo mai n ne nie no nombre non"
         " nunca nur pergunta pergunte preferisco prefiero prefiro preguntame responda responde respondeme"
+        " alles am apenas au al como ausschließlich benutze bitte deve devono dürfen höchstens maximal massimo"
+        " mindestens nada nimm nutze pas possono puede pueden debe deben seulement solo soltanto somente tiene"
+        " tienen uniquement verwende liebsten darf doivent doit"
         " rispondi rispondimi sempre siempre sono sou soy stets suis toujours vermeide vermeiden"
     )
 )
@@ -228,6 +260,10 @@ _WANTS = _words(
     "all allergic always answer answers based birthday blind brief celiac colorblind colourblind concise"
     " diabetic dislike drink dyslexic each eat every everything hate insist live mind name need never only"
     " plain prefer pronouns rather replies reply respond short simple stand timezone vegan vegetarian want zone"
+)
+_BOUNDS = _words(
+    "agreed alone every everything excluded hands kept left max maximum most nobody nothing"
+    " please removed stick strictly until untouched without"
 )
 _WISHES = _words("instead keep must should")
 _CHANGES = _words(
@@ -241,7 +277,17 @@ _SIGNS = _words(
     "allowed ask avoid cannot can't careful check confirm consult don't ensure forbidden have inform may"
     " mustn't not notify on prohibited remember shall shouldn't speak stop sure t talk time warn whenever"
 ).union(
-    _SIGNS_ABROAD, _LABELS, _LATER, _OCCASIONS, _TIMES, _NOWHERE, _WANTS, _WISHES, _CHANGES, _BACKS
+    _SIGNS_ABROAD,
+    _LABELS,
+    _BOUNDS,
+    _LATER,
+    _OCCASIONS,
+    _TIMES,
+    _NOWHERE,
+    _WANTS,
+    _WISHES,
+    _CHANGES,
+    _BACKS,
 )
 # Signs that are none without a word beside them, and those words.
 _WEAK = _words(
@@ -249,7 +295,7 @@ _WEAK = _words(
     " runs session sessions shall shouldn't simple t task tasks turn turns want"
 )
 _BESIDE = _words(
-    "borres cambies do don escribas expect hagas like mas me modifiques my nada olvides quiero toques use"
+    "no borres cambies do don escribas expect hagas like mas me modifiques my nada olvides quiero toques use"
     " uses want you"
 )
 _FIRST_SIGNS = (_SIGNS - _WEAK) | _BESIDE
