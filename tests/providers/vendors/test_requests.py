@@ -7,7 +7,8 @@ import pytest
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.formats.anthropic import from_anthropic
 from foldline.history.formats.openai_responses import from_openai_responses
-from foldline.history.messages import Message, ToolCallPart
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
 from foldline.providers.model import ChatRequest, ToolDefinition
 from foldline.providers.vendors.cache_marks import mark_anthropic, mark_openai
 from foldline.providers.vendors.vendor_model import PerLoop
