@@ -191,8 +191,12 @@ _LABELLED = re.compile(rf"{_LABEL} \S", re.IGNORECASE).match
 _ORDERED_ABROAD = re.compile(_STEP + _ABROAD, re.IGNORECASE).match
 # What begins inside a sentence.
 _INSIDE = re.compile(
-    rf"(?:[(;–—-] ?|, (?:but|and) (?:please )?)(?:{_NOT} (?!{_REPORT})\w|never |always )"
-    r"|\bplease (?:avoid|don['’]?t|do not|never) |(?<=\w )every time (?:i|we|you) |(?:has|have) to be (?:left out|removed|kept|excluded)\b",
+    rf"(?:[(;–—-] ?|, (?:but|and) (?:please )?)(?:{_NOT} (?!{_REPORT})\w|never |always )",
+    re.IGNORECASE,
+).search
+_ENDING = re.compile(
+    r"\bplease (?:avoid|don['’]?t|do not|never) |(?<=\w )every time (?:i|we) "
+    r"|(?:has|have) to be (?:left out|removed|kept|excluded)\b",
     re.IGNORECASE,
 ).search
 _ANYWHERE = re.compile(
@@ -295,7 +299,7 @@ _WEAK = _words(
     " runs session sessions shall shouldn't simple t task tasks turn turns want"
 )
 _BESIDE = _words(
-    "no borres cambies do don escribas expect hagas like mas me modifiques my nada olvides quiero toques use"
+    "borres cambies do don escribas expect hagas like mas me modifiques my nada olvides quiero toques use"
     " uses want you"
 )
 _FIRST_SIGNS = (_SIGNS - _WEAK) | _BESIDE
@@ -323,7 +327,9 @@ def _signed(lines: Sequence[str]) -> Iterator[tuple[str, AbstractSet[str]]]:
         words = read.split()
         if not plain.isascii():
             yield line, _SIGNS
-        elif not _FIRST_SIGNS.isdisjoint(words) and (signs := _SIGNS.intersection(words)):
+        elif (words[:1] == ["no"] or not _FIRST_SIGNS.isdisjoint(words)) and (
+            signs := _SIGNS.intersection(words)
+        ):
             yield line, signs
 
 
@@ -336,6 +342,7 @@ def _is_strict(sentence: str, signs: AbstractSet[str]) -> bool:
     return bool(
         _ORDERED(sentence)
         or _INSIDE(sentence)
+        or (signs & _BOUNDS and _ENDING(sentence))
         or (signs & _LABELS and _LABELLED(sentence))
         or (signs & _SIGNS_ABROAD and _ORDERED_ABROAD(sentence))
         or (is_likely and _ANYWHERE(sentence))
