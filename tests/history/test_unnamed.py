@@ -48,11 +48,17 @@ def test_an_answer_of_several_messages() -> None:
 
 
 def test_what_has_an_id_keeps_it() -> None:
-    """Messages with ids, and those without calls, are the very objects; a result takes no such call."""
+    """Messages with ids, and those without calls, are the very objects."""
     said = (Message.user("?"), calls("f", id="1"), result("f", "1", id="1"))
 
     assert all(one is other for one, other in zip(with_ids(said), said, strict=True))
-    assert answers(calls("f", id="1"), result("f", "1")) == [("f", "None")]
+
+
+def test_a_result_without_an_id_answers_a_call_that_has_one() -> None:
+    """It answers the first of its name that no other result has answered."""
+    said = (calls("f", id="1"), calls("f", id="2"), result("f", "1", id="1"), result("f", "2"))
+
+    assert answers(*said) == [("f", "1"), ("f", "2")]
 
 
 def test_what_was_made_is_taken_away() -> None:

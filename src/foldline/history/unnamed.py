@@ -2,7 +2,8 @@
 Calls without ids, as Gemini writes most of them.
 
 Such a call is answered by a result of the same name, in the same order. It gets an id that says where
-it is, and so does its result; `without_ids` takes both away before they are sent.
+it is, and so does its result; `without_ids` takes both away before they are sent. A result without an
+id may also answer a call that has one, as Gemini 3 writes them and the SDK's own results do not.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -77,9 +78,5 @@ def _waiting(name: str | None, newest_first: Iterable[Message]) -> str:
         elif calls:
             break
         answered.update(one.id for one in message.tool_call_responses)
-    waiting = (
-        one.id
-        for one in calls
-        if one.id.startswith(_MADE) and one.id not in answered and name in (None, one.name)
-    )
+    waiting = (one.id for one in calls if one.id not in answered and name in (None, one.name))
     return next(waiting, "")

@@ -133,6 +133,18 @@ def test_results_that_came_one_by_one() -> None:
     assert [len(one.parts) for one in view] == [1, 2, 2, 1, 1, 1]
 
 
+def test_results_that_leave_out_the_ids_of_their_calls() -> None:
+    """The SDK's `from_function_response` has no id, and Gemini 3 gives one: each is the very result."""
+    said = talk(2)
+    for at in (1, 5):
+        for number, part in enumerate(said[at].parts):
+            part.function_call.id = f"id{at}-{number}"
+
+    view = GeminiView(make_reducer()).reduce_sync(said).messages
+
+    assert all(one is other for one, other in zip(view, said, strict=True))
+
+
 def test_a_call_under_another_id_keeps_its_signature() -> None:
     """A second call under one id gets an id of its own, and the signature of its part stays."""
     said = talk(2)
