@@ -107,6 +107,17 @@ def test_parts(part: dict[str, Any], read: Part) -> None:
     assert part_of(part) == read
 
 
+def test_a_result_with_a_picture() -> None:
+    """What a tool answers beside its object, as a screenshot, is part of its result."""
+    picture = {"inlineData": {"mimeType": "image/png", "data": "+/8="}}
+    answer = {"name": "look", "response": {"url": "a"}, "parts": [picture]}
+
+    answered = {"role": "user", "parts": [{"functionResponse": answer}]}
+    (result,) = read_one([ASKED, CALLED, answered]).messages[2].tool_call_responses
+
+    assert result.response == (TextPart('{"url":"a"}'), BlobPart("image", "image/png", "+/8="))
+
+
 def test_a_part_that_says_nothing() -> None:
     """What is beside a part alone is none."""
     contents = [ASKED, {"role": "user", "parts": [{"thoughtSignature": "c2ln"}]}, SAID]

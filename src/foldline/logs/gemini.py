@@ -16,6 +16,7 @@ from foldline.history.formats.wire import (
     is_list,
     is_object,
     json_text,
+    maybe_list,
     maybe_object,
     maybe_text,
 )
@@ -85,10 +86,14 @@ def content_parts(part: Object) -> Iterator[Part]:
         yield GenericPart(min(kinds), json_text(part))
 
 
-def _said(answer: Object) -> str:
+def _said(answer: Object) -> str | tuple[Part, ...]:
+    """Return what a tool answered; its pictures and files are beside the object."""
     given = maybe_object(answer.get("response"))
     said: Any = given[RESULT] if given.keys() == {RESULT} else given
-    return said if isinstance(said, str) else json_text(said)
+    text = said if isinstance(said, str) else json_text(said)
+    beside = (content_parts(maybe_object(one)) for one in maybe_list(answer.get("parts")))
+    media = tuple(chain.from_iterable(beside))
+    return (TextPart(text), *media) if media else text
 
 
 def _blob(data: Any, mime: str) -> BlobPart:
