@@ -27,6 +27,7 @@ from foldline.history.parts import (
     GenericPart,
     Part,
     ReasoningPart,
+    ResponseContent,
     TextPart,
     ToolCallPart,
     ToolCallResponsePart,
@@ -86,13 +87,13 @@ def content_parts(part: Object) -> Iterator[Part]:
         yield GenericPart(min(kinds), json_text(part))
 
 
-def _said(answer: Object) -> str | tuple[Part, ...]:
+def _said(answer: Object) -> str | tuple[ResponseContent, ...]:
     """Return what a tool answered; its pictures and files are beside the object."""
     given = maybe_object(answer.get("response"))
     said: Any = given[RESULT] if given.keys() == {RESULT} else given
     text = said if isinstance(said, str) else json_text(said)
     beside = (content_parts(maybe_object(one)) for one in maybe_list(answer.get("parts")))
-    media = tuple(chain.from_iterable(beside))
+    media = [one for one in chain.from_iterable(beside) if isinstance(one, BlobPart | UriPart)]
     return (TextPart(text), *media) if media else text
 
 
