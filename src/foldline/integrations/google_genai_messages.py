@@ -60,9 +60,8 @@ class ContentCodec(BlockCodec[Content, _Part]):
         match part:
             case ToolCallPart():
                 return _called(part, own)
-            case ToolCallResponsePart(id=id):
-                said = {"name": tool or "unknown", "response": {RESULT: result_text(part)}}
-                return {"function_response": said | ({"id": id} if id else {})}
+            case ToolCallResponsePart():
+                return {"function_response": self._answer(part, tool)}
             case ReasoningPart(content=text):
                 return {"text": text, "thought": True}
             case BlobPart(mime_type=mime, content=data):
@@ -72,6 +71,14 @@ class ContentCodec(BlockCodec[Content, _Part]):
             case _:
                 text = readable_text(part)
                 return None if text is None else {"text": text}
+
+    def _answer(self, part: ToolCallResponsePart, tool: str | None) -> dict[str, Any]:
+        response = () if isinstance(part.response, str) else part.response
+        pictures = [self.block(one, None) for one in response if isinstance(one, BlobPart)]
+        said = {"name": tool or "unknown", "response": {RESULT: result_text(part)}}
+        return (
+            said | ({"id": part.id} if part.id else {}) | ({"parts": pictures} if pictures else {})
+        )
 
     def made(self, role: str, blocks: list[_Part], source: Content | None, /) -> Content:
         """Return a content of the model or a user, of the kind that *source* is, or an object."""

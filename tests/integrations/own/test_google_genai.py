@@ -161,6 +161,22 @@ def test_a_call_under_another_id_keeps_its_signature() -> None:
         assert ["thoughtSignature" in one for one in calls] == [True, False, True, False]
 
 
+def test_a_result_under_another_id_keeps_its_picture() -> None:
+    """A result that a view has to write again has what its tool returned beside the text."""
+    said = talk(2)
+    for at in (1, 2, 5, 6):
+        for number, part in enumerate(said[at].parts):
+            (part.function_call or part.function_response).id = f"id{number}"
+    picture = types.FunctionResponseBlob(mime_type="image/png", data=b"\xfb\xff")
+    said[6].parts[0].function_response.parts = [types.FunctionResponsePart(inline_data=picture)]
+
+    contents = sent(GeminiView(make_reducer()).reduce_sync(said).messages)
+
+    answer = contents[6]["parts"][0]["functionResponse"]
+    assert answer["id"] == "id0_2"
+    assert [[*one.values()][0]["mime_type"] for one in answer["parts"]] == ["image/png"]
+
+
 def test_what_the_sdk_has_beside_the_contents() -> None:
     """Its tools and the usage of its response are taken as they are."""
     said = talk(20)
