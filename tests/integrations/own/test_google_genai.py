@@ -174,7 +174,7 @@ def test_a_result_under_another_id_keeps_its_picture() -> None:
 
     answer = contents[6]["parts"][0]["functionResponse"]
     assert answer["id"] == "id0_2"
-    assert [[*one.values()][0]["mime_type"] for one in answer["parts"]] == ["image/png"]
+    assert [next(iter(one.values()))["mime_type"] for one in answer["parts"]] == ["image/png"]
 
 
 def test_what_the_sdk_has_beside_the_contents() -> None:
