@@ -147,8 +147,10 @@ def quoted(
     # What gave way or was clipped is read as it fits now, if the message is in memory.
     again = {at for at, one in known.items() if at >= history.start and one.may_change}
     taken = {**{at: (known[at].kind, history[at]) for at in again}, **taken}
-    results = _results(history, aged)
-    for at in _quotable(history, aged, pins) if config.strategy == "message_counting" else aged:
+    drops = config.strategy == "message_counting"
+    quotes_users = config.quote_user_messages and not drops
+    results = _results(history, aged) if quotes_users else frozenset[int]()
+    for at in _quotable(history, aged, pins) if drops else aged:
         kind = _kind(history, at, config, pins)
         if kind and not (kind == "user" and at in results):
             taken.setdefault(at, (kind, history[at]))
