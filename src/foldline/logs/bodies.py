@@ -6,15 +6,19 @@ from typing import Any
 
 from foldline.history.formats.wire import Object, first_text, maybe_list, maybe_object, maybe_text
 from foldline.history.grouping import grouped, is_result
+from foldline.history.media import blob_of, modality_of
 from foldline.history.messages import Message
-from foldline.history.parts import Part
+from foldline.history.parts import BlobPart, Part
 from foldline.history.unnamed import with_ids
 from foldline.logs.document import Document
 from foldline.logs.growth import Recording, joined
 from foldline.logs.importer import Session, lists_in, read_each
 
 
-__all__ = ["messages_of", "read_bodies", "texts_in"]
+__all__ = ["blob_in", "messages_of", "read_bodies", "texts_in"]
+
+
+_URL_SAFE = str.maketrans("-_", "+/")
 
 
 def read_bodies(
@@ -70,3 +74,10 @@ def texts_in(blocks: Any) -> list[str]:
     if isinstance(blocks, str):
         return [blocks]
     return [maybe_text(maybe_object(block).get("text")) for block in maybe_list(blocks)]
+
+
+def blob_in(data: Any, mime: str) -> BlobPart:
+    """Return *data*, which an SDK has as bytes and a log in base64 of either alphabet."""
+    if isinstance(data, bytes):
+        return blob_of(data, mime)
+    return BlobPart(modality_of(mime), mime, maybe_text(data).translate(_URL_SAFE))

@@ -21,10 +21,8 @@ from foldline.history.formats.wire import (
     maybe_object,
     maybe_text,
 )
-from foldline.history.media import blob_of, modality_of
 from foldline.history.messages import Message
 from foldline.history.parts import (
-    BlobPart,
     GenericPart,
     Part,
     ReasoningPart,
@@ -32,7 +30,7 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
-from foldline.logs.bodies import messages_of, read_bodies, texts_in
+from foldline.logs.bodies import blob_in, messages_of, read_bodies, texts_in
 from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_item
 
@@ -88,7 +86,7 @@ def _part(kind: str, held: Object) -> Part:
             thought = maybe_object(held.get("reasoningText"))
             return ReasoningPart(maybe_text(thought.get("text")))
         case "image" | "audio" | "video" | "document", {"source": {"bytes": data}}:
-            return _blob(data, f"{_TYPES[kind]}/{maybe_text(held.get('format'))}")
+            return blob_in(data, f"{_TYPES[kind]}/{maybe_text(held.get('format'))}")
         case _:
             return GenericPart(kind, json_text(held))
 
@@ -96,12 +94,6 @@ def _part(kind: str, held: Object) -> Part:
 def _said(content: Any) -> Any:
     said = tuple(part for one in maybe_list(content) for part in block_parts(maybe_object(one)))
     return said[0].content if len(said) == 1 and isinstance(said[0], TextPart) else said or ""
-
-
-def _blob(data: Any, mime: str) -> BlobPart:
-    if isinstance(data, bytes):
-        return blob_of(data, mime)
-    return BlobPart(modality_of(mime), mime, maybe_text(data))
 
 
 def _messages(item: Object) -> list[Message]:

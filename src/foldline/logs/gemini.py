@@ -20,7 +20,7 @@ from foldline.history.formats.wire import (
     maybe_object,
     maybe_text,
 )
-from foldline.history.media import blob_of, modality_of
+from foldline.history.media import modality_of
 from foldline.history.messages import Message
 from foldline.history.parts import (
     BlobPart,
@@ -33,7 +33,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
-from foldline.logs.bodies import messages_of, read_bodies, texts_in
+from foldline.logs.bodies import blob_in, messages_of, read_bodies, texts_in
 from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_item
 
@@ -47,7 +47,6 @@ RESULT = "result"
 _ROLES = frozenset({"user", "model", "function", "tool", "None"})
 # Which of them are made of others, or only say how a part is to be read.
 _BESIDE = ("part_metadata", "thought", "thought_signature", "media_resolution", "video_metadata")
-_URL_SAFE = str.maketrans("-_", "+/")
 
 
 def is_content(value: Any) -> bool:
@@ -77,7 +76,7 @@ def content_parts(part: Object) -> Iterator[Part]:
     elif is_object(answer):
         yield ToolCallResponsePart(maybe_text(answer.get("id")), _said(answer))
     elif is_object(blob):
-        yield _blob(blob.get("data") or "", maybe_text(_field(blob, "mime_type")))
+        yield blob_in(blob.get("data") or "", maybe_text(_field(blob, "mime_type")))
     elif is_object(file):
         modality = modality_of(maybe_text(_field(file, "mime_type")))
         yield UriPart(modality, maybe_text(_field(file, "file_uri")))
@@ -95,12 +94,6 @@ def _said(answer: Object) -> str | tuple[ResponseContent, ...]:
     beside = (content_parts(maybe_object(one)) for one in maybe_list(answer.get("parts")))
     media = [one for one in chain.from_iterable(beside) if isinstance(one, BlobPart | UriPart)]
     return (TextPart(text), *media) if media else text
-
-
-def _blob(data: Any, mime: str) -> BlobPart:
-    if isinstance(data, bytes):
-        return blob_of(data, mime)
-    return BlobPart(modality_of(mime), mime, maybe_text(data).translate(_URL_SAFE))
 
 
 def tool_of(part: Object) -> str | None:

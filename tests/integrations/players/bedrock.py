@@ -14,10 +14,10 @@ from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart
 from foldline.integrations.bedrock import ConverseView
 from foldline.integrations.bedrock_messages import ConverseCodec
-from foldline.reduction.state import HistoryReductionState
 from tests.integrations.golden import RULES, Transcript, answer_of
+from tests.integrations.own_loop import OwnLoop
 from tests.integrations.player import said_on_a_page
-from tests.integrations.served import Desk, anything, converse, open_desk
+from tests.integrations.served import Desk, converse, open_desk
 
 
 SIGNED = True
@@ -67,42 +67,25 @@ def model() -> Any:
     return client_at(desk)
 
 
-class Player:
+class Player(OwnLoop):
     """One conversation."""
 
+    codec = CODEC
+    field = "messages"
+    judge = converse
+
     def __init__(self, transcript: Transcript, reducer: HistoryReducer) -> None:
-        self._said = transcript.messages
-        self._messages: list[Any] = [as_turn(one) for one in transcript.before]
-        self._desk = open_desk(converse if reducer.config.enabled else anything)
+        super().__init__(transcript, reducer)
         self._client = client_at(self._desk)
-        self._kept = b""
-        self._shown: list[Any] = []
-        self.restart(reducer)
 
-    async def begin(self) -> None:
-        """Nothing is left to do."""
+    def view(self, reducer: HistoryReducer) -> ConverseView:
+        return ConverseView(reducer)
 
-    @property
-    def requests(self) -> list[list[Message]]:
-        system = Message.system(RULES)
-        return [[system, *self.read(asked["messages"])] for asked in self._desk.asked]
-
-    def received(self) -> list[Any]:
-        return self._shown
-
-    def restart(self, reducer: HistoryReducer) -> None:
-        self._view = ConverseView(reducer)
-
-    def _state(self) -> HistoryReductionState | None:
-        return HistoryReductionState.from_json(self._kept) if self._kept else None
-
-    def _begin(self, turn: Sequence[Message]) -> None:
-        self._desk.answers = [answered(one) for one in turn if one.role == "assistant"]
-        self._messages.append(as_turn(turn[0]))
+    def answered(self, message: Message) -> dict[str, Any]:
+        return answered(message)
 
     def _answer(self, reduced: Any) -> bool:
-        self._kept = b"" if reduced.state is None else reduced.state.to_json()
-        self._shown = reduced.messages
+        self._keep(reduced)
         response = self._client.converse(
             modelId="anthropic.claude-sonnet-4-6",
             messages=reduced.messages,
@@ -110,11 +93,11 @@ class Player:
             toolConfig={"tools": [TOOL]},
         )
         message = response["output"]["message"]
-        self._messages.append(message)
+        self._given.append(message)
         calls = [block["toolUse"] for block in message["content"] if "toolUse" in block]
         results = [self._run(call) for call in calls]
         if results:
-            self._messages.append({"role": "user", "content": results})
+            self._given.append({"role": "user", "content": results})
         return bool(results)
 
     def _run(self, call: Any) -> Any:
@@ -125,21 +108,15 @@ class Player:
         self._begin(turn)
         goes_on = True
         while goes_on:
-            reduced = await self._view.reduce(self._messages, state=self._state())
+            reduced = await self._view.reduce(self._given, state=self._state())
             goes_on = await asyncio.to_thread(self._answer, reduced)
 
     def say_blocking(self, turn: Sequence[Message]) -> None:
         self._begin(turn)
         goes_on = True
         while goes_on:
-            reduced = self._view.reduce_sync(self._messages, state=self._state())
+            reduced = self._view.reduce_sync(self._given, state=self._state())
             goes_on = self._answer(reduced)
-
-    async def stored(self) -> list[Any]:
-        return list(self._messages)
-
-    def read(self, objects: Sequence[Any]) -> list[Message]:
-        return [message for one in objects for message in CODEC.read(one)]
 
 
 def picture(data: str) -> Any:

@@ -10,10 +10,10 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.history.messages import Message
 from foldline.integrations.google_genai import GeminiView
 from foldline.integrations.google_genai_messages import ContentCodec
-from foldline.reduction.state import HistoryReductionState
 from tests.integrations.golden import RULES, Transcript, answer_of
+from tests.integrations.own_loop import OwnLoop
 from tests.integrations.player import said_on_a_page
-from tests.integrations.served import Desk, anything, gemini, open_desk
+from tests.integrations.served import Desk, gemini, open_desk
 
 
 # The thought signatures of Gemini are bound to their own answer only.
@@ -48,52 +48,35 @@ def model() -> Any:
     return client_at(desk)
 
 
-class Player:
+class Player(OwnLoop):
     """One conversation."""
 
+    codec = CODEC
+    field = "contents"
+    judge = gemini
+
     def __init__(self, transcript: Transcript, reducer: HistoryReducer) -> None:
-        self._said = transcript.messages
-        self._contents: list[Any] = [as_content(one) for one in transcript.before]
-        self._desk = open_desk(gemini if reducer.config.enabled else anything)
+        super().__init__(transcript, reducer)
         self._client = client_at(self._desk)
-        self._kept = b""
-        self._shown: list[Any] = []
-        self.restart(reducer)
 
-    async def begin(self) -> None:
-        """Nothing is left to do."""
+    def view(self, reducer: HistoryReducer) -> GeminiView:
+        return GeminiView(reducer)
 
-    @property
-    def requests(self) -> list[list[Message]]:
-        system = Message.system(RULES)
-        return [[system, *self.read(asked["contents"])] for asked in self._desk.asked]
-
-    def received(self) -> list[Any]:
-        return self._shown
-
-    def restart(self, reducer: HistoryReducer) -> None:
-        self._view = GeminiView(reducer)
-
-    def _state(self) -> HistoryReductionState | None:
-        return HistoryReductionState.from_json(self._kept) if self._kept else None
-
-    def _begin(self, turn: Sequence[Message]) -> None:
-        self._desk.answers = [answered(one) for one in turn if one.role == "assistant"]
-        self._contents.append(as_content(turn[0]))
+    def answered(self, message: Message) -> dict[str, Any]:
+        return answered(message)
 
     def _request(self, reduced: Any) -> dict[str, Any]:
-        self._kept = b"" if reduced.state is None else reduced.state.to_json()
-        self._shown = reduced.messages
+        self._keep(reduced)
         config = types.GenerateContentConfig(system_instruction=RULES)
         return {"model": "gemini-3-pro", "contents": reduced.messages, "config": config}
 
     def _goes_on(self, response: Any) -> bool:
         content = response.candidates[0].content
-        self._contents.append(content)
+        self._given.append(content)
         calls = [part for part in content.parts if part.function_call]
         results = [self._run(part.function_call) for part in calls]
         if results:
-            self._contents.append(types.UserContent(parts=results))
+            self._given.append(types.UserContent(parts=results))
         return bool(results)
 
     def _run(self, call: types.FunctionCall) -> types.Part:
@@ -105,7 +88,7 @@ class Player:
         self._begin(turn)
         goes_on = True
         while goes_on:
-            reduced = await self._view.reduce(self._contents, state=self._state())
+            reduced = await self._view.reduce(self._given, state=self._state())
             asked = self._client.aio.models.generate_content(**self._request(reduced))
             goes_on = self._goes_on(await asked)
 
@@ -113,12 +96,6 @@ class Player:
         self._begin(turn)
         goes_on = True
         while goes_on:
-            reduced = self._view.reduce_sync(self._contents, state=self._state())
+            reduced = self._view.reduce_sync(self._given, state=self._state())
             asked = self._client.models.generate_content(**self._request(reduced))
             goes_on = self._goes_on(asked)
-
-    async def stored(self) -> list[Any]:
-        return list(self._contents)
-
-    def read(self, objects: Sequence[Any]) -> list[Message]:
-        return [message for one in objects for message in CODEC.read(one)]
