@@ -36,7 +36,7 @@ class OwnLoop(ABC):
     def answered(self, message: Message) -> dict[str, Any]:
         """Return the response that says *message*."""
 
-    async def begin(self) -> None:
+    async def begin(self) -> None:  # noqa: B027 - a player has it
         """Nothing is left to do."""
 
     @property
