@@ -57,6 +57,10 @@ CANDIDATES: Mapping[str, HistoryReductionConfig] = MappingProxyType(
         "balance, 10 messages": replace(_BALANCE, counting_unit="messages", target_count=10),
         "balance, 20 messages": replace(_BALANCE, counting_unit="messages", target_count=20),
         "balance, 40 messages": replace(_BALANCE, counting_unit="messages", target_count=40),
+        # Where users come back after the cache has expired, all that stays is paid in full.
+        "balance, 20 messages, no quotes": replace(
+            _BALANCE, counting_unit="messages", target_count=20, quote_user_messages=0
+        ),
         "balance, loss $0.02": replace(_BALANCE, loss_cost=0.02),
         "balance, loss $0.10": replace(_BALANCE, loss_cost=0.10),
         "balance, clearing": replace(_BALANCE, strategy="clearing", clear_tool_results=True),
@@ -64,7 +68,6 @@ CANDIDATES: Mapping[str, HistoryReductionConfig] = MappingProxyType(
         "20 + 5 messages": _counted(20, 5),
         "20 + 30 messages": _counted(20, 30),
         "40 + 20 messages": _counted(40, 20),
-        "40 + 20 messages, layers": _counted(40, 20, use_single_summary=False),
         "20 + 5 exchanges": HistoryReductionConfig(target_count=20, summarization_threshold=5),
         "8,000 + 8,000 tokens": HistoryReductionConfig(
             target_token_budget=8_000, token_budget_threshold=8_000
