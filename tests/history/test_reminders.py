@@ -41,7 +41,13 @@ def loop(calls: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "text", [NOTE, f"\n{NOTE}\n{NOTE} ", "<environment_context>x</environment_context>"]
+    "text",
+    [
+        NOTE,
+        f"\n{NOTE}\n{NOTE} ",
+        "<environment_context>x</environment_context>",
+        "<session_context>\n" + "src/\n" * 1_000 + "</session_context>",
+    ],
 )
 def test_only(text: str) -> None:
     """A text of nothing but reminders is one, whatever is between them."""

@@ -81,7 +81,55 @@ def test_lines_are_written_again() -> None:
     assert session.id == "s1"
     assert [one.role for one in session.messages] == ["user", "assistant", "tool", "user"]
     assert session.messages[-1].id == "u3"
-    assert session.notes == ("records left out: $set of messages (1)",)
+    assert session.notes == ("records left out: $set of a rewritten context (1)",)
+
+
+CONTEXT = {
+    "id": "x0",
+    "type": "user",
+    "content": [{"text": "<session_context>x</session_context>"}],
+}
+
+
+def test_messages_without_lines() -> None:
+    """A version that writes the whole context at each turn is read from there, in its newest state."""
+    call = {"functionCall": {"name": "read_file", "args": {"path": "a.py"}}}
+    answer = {"functionResponse": {"name": "read_file", "response": {"output": "x = 1"}}}
+    begun = {"type": "gemini", "id": "g1", "content": [{"text": "I"}]}
+    done = {**begun, "content": [{"text": "I look."}, call]}
+    told = {"type": "user", "id": "u2", "content": [answer, {"text": "Go on."}]}
+    info = {"type": "info", "id": "i1", "content": "Hello."}
+    session = read_one(
+        HEADER,
+        info,
+        {"$set": {"messages": [CONTEXT]}},
+        {"$set": {"messages": [CONTEXT, ASKED, begun]}},
+        {
+            "$set": {
+                "messages": [CONTEXT, ASKED, done, told, {"type": "gemini", "content": "Done."}]
+            }
+        },
+        {"$set": {"messages": [{**CONTEXT, "id": "x1"}, {**SAID, "id": "g2"}]}},
+    )
+
+    roles = ["user", "user", "assistant", "tool", "user", "assistant", "user", "assistant"]
+    assert [one.role for one in session.messages] == roles
+    said, answered_, again = session.messages[2:5]
+    assert said.text == "I look."
+    (made,), (given,) = said.tool_calls, answered_.tool_call_responses
+    assert (made.id, given.response) == (given.id, '{"output":"x = 1"}')
+    assert (answered_.id, again.id, again.text) == ("u2", None, "Go on.")
+    assert session.notes == ("records left out: info (1)",)
+
+
+def test_a_context_around_lines() -> None:
+    """What has no line of its own stands where the context has it; lines say what was said."""
+    masked = {**SAID, "content": "…"}
+    session = read_one(HEADER, ASKED, SAID, {"$set": {"messages": [CONTEXT, ASKED, masked]}})
+
+    assert [one.id for one in session.messages] == ["x0", "u1", "g1"]
+    assert session.messages[-1].text == "I look."
+    assert session.notes == ()
 
 
 def test_a_rewind_to_what_is_unknown_leaves_nothing() -> None:

@@ -1,9 +1,9 @@
 """
 What a harness says in the place of a user: reminders, each in a tag of its own.
 
-Claude Code and Cline put them beside tool results and beside what the user types, Codex before the
-first message. A tag begins a line: a sentence with one in it speaks of it. A long one is no reminder: it holds
-the instructions of a project, which the user wrote.
+Claude Code and Cline put them beside tool results and beside what the user types, Codex and Gemini CLI before
+the first message. A tag begins a line: a sentence with one in it speaks of it. A long one is no reminder: it holds
+the instructions of a project, which the user wrote; that of Gemini CLI lists folders.
 """
 
 from collections.abc import Iterator
@@ -12,16 +12,16 @@ from collections.abc import Iterator
 __all__ = ["is_reminder", "without_reminders"]
 
 
-_TAGS = (
-    "system-reminder",
-    "environment_context",
-    "environment_details",
-    "ide_opened_file",
-    "local-command-caveat",
-    "local-command-stdout",
-)
-_MARKS = tuple([(f"<{tag}>", f"</{tag}>") for tag in _TAGS])
-_LONGEST = 1_500
+_LONGEST = {
+    "system-reminder": 1_500,
+    "environment_context": 1_500,
+    "environment_details": 1_500,
+    "ide_opened_file": 1_500,
+    "local-command-caveat": 1_500,
+    "local-command-stdout": 1_500,
+    "session_context": 20_000,
+}
+_MARKS = tuple([(f"<{tag}>", f"</{tag}>", longest) for tag, longest in _LONGEST.items()])
 
 
 def is_reminder(text: str) -> bool:
@@ -34,17 +34,17 @@ def without_reminders(text: str) -> str:
     if "</" not in text:
         return text
     left = text
-    for begin, end in _MARKS:
+    for begin, end, longest in _MARKS:
         if begin in left:
-            left = "".join(_around(left, begin, end))
+            left = "".join(_around(left, begin, end, longest))
     return text if left == text else left.strip()
 
 
-def _around(text: str, begin: str, end: str) -> Iterator[str]:
+def _around(text: str, begin: str, end: str, longest: int) -> Iterator[str]:
     done = start = 0
     while (start := text.find(begin, start)) >= 0 and (stop := text.find(end, start)) >= 0:
         stop += len(end)
-        if stop - start <= _LONGEST and _begins_line(text, start):
+        if stop - start <= longest and _begins_line(text, start):
             yield text[done:start]
             done = stop
         start = stop

@@ -3,13 +3,17 @@ Sessions of Gemini CLI, `~/.gemini/tmp/*/chats/session-*.json` and `.jsonl`.
 
 Source: its `chatRecordingService.ts`. A session is an object with `messages`; since 2026 it is JSON
 lines: a header, then a message a line, which is written again whenever it has grown. A message of the
-model has its thoughts, and its calls with their results. What was rewound is left out, as there. When
-the agent rewrites its context, it repeats that under `$set`; what was said before is on its own lines.
+model has its thoughts, and its calls with their results. What was rewound is left out, as there. The whole
+context is repeated under `$set` whenever it is not what was recorded: messages that have no lines are read
+from there, unless it was rewritten and stands for others, whose lines say what was said.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
+
+from msgspec.structs import replace
 
 from foldline.history.formats.responses import usage_or_none
 from foldline.history.formats.wire import (
@@ -26,7 +30,7 @@ from foldline.history.formats.wire import (
     maybe_time,
     scalars,
 )
-from foldline.history.messages import Message, Role
+from foldline.history.messages import Message
 from foldline.history.parts import (
     Part,
     ReasoningPart,
@@ -34,16 +38,14 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
+from foldline.history.unnamed import with_ids
+from foldline.logs.bodies import messages_of
 from foldline.logs.document import Document
-from foldline.logs.gemini import content_parts
+from foldline.logs.gemini import content_parts, tool_of
 from foldline.logs.importer import Importer, Reading, Session, read_each
 
 
 __all__ = ["GEMINI_CLI"]
-
-
-_ROLES: dict[str, Role] = {"user": "user", "gemini": "assistant"}
-_TOOL_PARTS = (ToolCallPart, ToolCallResponsePart)
 
 
 class _Log(Reading):
@@ -51,6 +53,9 @@ class _Log(Reading):
         super().__init__(maybe_text(header.get("sessionId")))
         self.title = maybe_text(header.get("summary"))
         self.said: dict[str, Object] = {}
+        self.lines: set[str] = set()
+        self.has_results = False
+        """Whether the calls of the last answer have their results."""
 
 
 def _matches(document: Document) -> bool:
@@ -61,8 +66,8 @@ def _matches(document: Document) -> bool:
 def _read(document: Document) -> tuple[Session, ...]:
     log = _Log(maybe_object(document.first))
     read_each(document.records, partial(_take, log), "the line")
-    for record in log.said.values():
-        log.messages.extend(_messages(log, record))
+    said = chain.from_iterable(_messages(log, record) for record in log.said.values())
+    log.messages.extend(with_ids(said))
     return (log.session(GEMINI_CLI.name),)
 
 
@@ -73,26 +78,60 @@ def _take(log: _Log, line: Object) -> None:
         while log.said and log.said.popitem()[0] != line["$rewindTo"]:
             pass
     elif "$set" in line:
-        log.skipped["$set of messages"] += "messages" in maybe_object(line["$set"])
+        _take_context(log, maybe_list(maybe_object(line["$set"]).get("messages")))
     elif "sessionId" not in line:
-        log.said[as_text(line.get("id"), "id")] = line
+        id = as_text(line.get("id"), "id")
+        log.said[id] = line
+        log.lines.add(id)
+
+
+def _take_context(log: _Log, given: Sequence[Any]) -> None:
+    context = {
+        maybe_text(one.get("id")) or f"{at}": one for at, one in enumerate(map(maybe_object, given))
+    }
+    talk = {id for id, one in log.said.items() if one.get("type") in ("user", "gemini")}
+    if not talk <= context.keys() and talk & log.lines:
+        log.skipped["$set of a rewritten context"] += bool(context)
+        return
+    known = {id: log.said[id] for id in context if id in log.lines}
+    # What is in the context stands in its order, behind what is not.
+    others = {id: one for id, one in log.said.items() if id not in context}
+    log.said = {**others, **context, **known}
 
 
 def _messages(log: _Log, record: Object) -> Iterator[Message]:
     kind = maybe_text(record.get("type"))
-    if kind not in _ROLES:
+    if kind == "user":
+        yield from _asked(log, record)
+    elif kind == "gemini":
+        yield from _said(log, record)
+    else:
         log.skipped[kind or "message without a type"] += 1
-        return
+
+
+def _asked(log: _Log, record: Object) -> Iterator[Message]:
+    """Yield what the user says; a result is read here if its call does not have it."""
+    id, created_at = maybe_text(record.get("id")) or None, maybe_time(record.get("timestamp"))
+    blocks = _blocks(record.get("content"))
+    for message in messages_of(blocks, is_answer=False, parts=content_parts, tool=tool_of):
+        if message.role == "user" or not log.has_results:
+            yield replace(message, id=id, created_at=created_at)
+            id = None
+
+
+def _said(log: _Log, record: Object) -> Iterator[Message]:
     calls = [as_object(call, "the call") for call in maybe_list(record.get("toolCalls"))]
-    # What a call was answered is with the call, too.
-    said = [one for one in _parts(record.get("content")) if not isinstance(one, _TOOL_PARTS)]
+    log.has_results = bool(calls)
+    said = chain.from_iterable(map(content_parts, _blocks(record.get("content"))))
+    # What is called is among the parts of a rewritten context, too.
+    texts = (one for one in said if not (calls and isinstance(one, ToolCallPart)))
     made = [ToolCallPart(_id(one), maybe_text(one.get("name")), _arguments(one)) for one in calls]
-    parts = (*_thoughts(record), *said, *made)
+    parts = (*_thoughts(record), *texts, *made)
     created_at, tokens = maybe_time(record.get("timestamp")), maybe_object(record.get("tokens"))
     thought = maybe_count(tokens.get("thoughts"))
     if parts:
         yield Message(
-            role=_ROLES[kind],
+            role="assistant",
             parts=parts,
             id=maybe_text(record.get("id")) or None,
             created_at=created_at,
@@ -124,13 +163,11 @@ def _arguments(call: Object) -> str:
     return json_text(call.get("args") or {})
 
 
-def _parts(given: Any) -> Iterator[Any]:
-    """Yield what *given* says: a text, a part, or several of them."""
-    for one in given if is_list(given) else [given]:
-        if isinstance(one, str):
-            yield from [TextPart(one)] if one else []
-        else:
-            yield from content_parts(maybe_object(one))
+def _blocks(given: Any) -> list[Object]:
+    """Return the parts that *given* is: a text, a part, or several of them."""
+    each = given if is_list(given) else [given]
+    texts = ({"text": one} if isinstance(one, str) else maybe_object(one) for one in each)
+    return [one for one in texts if one.get("text") != ""]
 
 
 def _result(call: Object) -> ToolCallResponsePart:
@@ -154,7 +191,7 @@ def _answers(result: Any) -> Iterator[Any]:
         elif answer:
             yield TextPart(json_text(response))
         else:
-            yield from _parts(one)
+            yield from chain.from_iterable(map(content_parts, _blocks(one)))
 
 
 GEMINI_CLI = Importer(
