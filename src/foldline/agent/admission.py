@@ -219,6 +219,10 @@ class Admission:
             return False
         await self._thread.refresh()
         known = await self._thread.stored_turn(self._turn_id)
+        if known is None:
+            # If it ended after the refresh, its messages are newer than the object of the thread.
+            await self._thread.refresh()
+            known = await self._thread.stored_turn(self._turn_id)
         return known is not None and (known.is_finished or self._thread.lease is not None)
 
     def _is_plain(self) -> bool:

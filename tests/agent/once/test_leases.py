@@ -1,7 +1,7 @@
 """Of two who would run a turn on one thread, one waits before it pays for a model call."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from time import monotonic
@@ -12,7 +12,7 @@ from foldline import Agent, MemoryStore, Message, SQLiteStore
 from foldline.agent.service import begun
 from foldline.errors import ModelError, RunStartError, ThreadConflictError, TurnRunningError
 from foldline.testing.model import ScriptedModel, calls
-from foldline.threads.change import Change
+from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.key import ThreadKey
 from foldline.threads.lease import Lease
 from foldline.threads.store import ThreadStore
@@ -233,6 +233,43 @@ async def test_who_was_taken_over_gets_the_answer(store: ThreadStore, clock: Clo
     assert said == ["hello", "answer to hello"]
 
 
+class Halting(MemoryStorage):
+    """A storage where something happens before a document is read."""
+
+    before: Callable[[], Awaitable[object]] | None = None
+
+    async def document(self, key: ThreadKey, kind: DocumentKind, name: str) -> Document | None:
+        """Do that first, once."""
+        before, self.before = self.before, None
+        if before is not None:
+            await before()
+        return await super().document(key, kind, name)
+
+
+async def test_who_took_over_may_end_while_it_is_looked_for() -> None:
+    """A turn that ends between two readings of who was taken over is found, and its answer returned."""
+    slow, other, clock = GatedModel(), GatedModel(), Clock()
+    storage = Halting(clock=lambda: clock().timestamp())
+    async with ThreadStore(storage, clock=clock) as store:
+        thread = await store.thread("t")
+        first = asyncio.create_task(Agent(slow).run("hello", thread=thread, turn_id="id"))
+        await slow.asked.wait()
+        clock.now += timedelta(seconds=16)
+        thread = await store.thread("t")
+        second = asyncio.create_task(Agent(other).run("hello", thread=thread, turn_id="id"))
+        await other.asked.wait()
+
+        async def end() -> None:
+            other.gate.set()
+            await second
+
+        storage.before = end
+        slow.gate.set()
+        result = await first
+
+    assert (result.text, storage.before) == ("answer to hello", None)
+
+
 async def test_a_tool_of_a_dead_worker_runs_once(store: ThreadStore, clock: Clock) -> None:
     """A tool that may run only once and was running is not run again by who takes over."""
     began, ran = asyncio.Event(), list[int]()
@@ -257,10 +294,10 @@ async def test_a_tool_of_a_dead_worker_runs_once(store: ThreadStore, clock: Cloc
 
 
 class Beating(MemoryStorage):
-    """A storage that says when a lease is renewed."""
+    """A storage that says when a lease is renewed; none runs out, however slow the machine is."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(clock=lambda: 0.0)
         self.held: list[Lease] = []
         self.beat = asyncio.Event()
 
