@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foldline import Agent, ConfigError, Conversation, Message
+from foldline import Agent, ConfigError, Conversation, MemoryStore, Message
 from foldline.agent.files import MAX_FILE_BYTES, with_files
 from foldline.history.formats.renderings.openai_chat import render_openai_chat
 from foldline.history.messages import Native, NativeFormat
@@ -112,3 +112,23 @@ def test_an_mp3_goes_to_openai_under_its_own_name(tmp_path: Path) -> None:
     (item,) = render_openai_chat(with_files([Message.user("Who is it?")], [path]))
 
     assert item["content"][2]["input_audio"]["format"] == "mp3"
+
+
+def test_a_file_that_does_not_fit_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once in the log, with what to raise: the model is asked about a file that it is not sent."""
+    model = ScriptedModel(repeat="I see no report.")
+    book = written(tmp_path, "report.pdf", b"%PDF-1.7" + b"/Type /Page " * 30)
+
+    async def asked() -> None:
+        agent, thread = Agent(model), await MemoryStore().thread("t")
+        await agent.run("What does it say?", files=[book], thread=thread)
+        await agent.run("And now?", thread=thread)
+
+    asyncio.run(asked())
+    told = [one for one in caplog.messages if one.startswith("message 0, the last of the user, ")]
+
+    assert "[document left out]" in str(model.requests[0].messages[-1])
+    assert len(told) == 1
+    assert "does not fit the ceiling of 64,000 tokens; raise `ceiling`" in told[0]

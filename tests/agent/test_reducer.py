@@ -228,7 +228,7 @@ def test_a_format_may_be_named() -> None:
         reducer().reduce_sync(chat(9), format="chat")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("messages", ["text", b"bytes", {"role": "user"}, 7, None])
+@pytest.mark.parametrize("messages", ["text", b"bytes", {"role": "user"}, 7, None, iter([])])
 def test_what_is_no_list_of_messages_is_refused(messages: object) -> None:
     """A text, one message alone or nothing at all is a mistake that is named."""
     with pytest.raises(FormatError, match="messages must be a list of messages, got"):

@@ -226,6 +226,10 @@ def test_a_message_that_holds_itself_is_refused() -> None:
             responses.Response.model_construct(object="response"),
             "extend the list by response.output",
         ),
+        (
+            chat.ChatCompletionMessage.model_construct(content="Hi.", _fields_set={"content"}),
+            "pass a dictionary with its role and content",
+        ),
     ],
 )
 def test_what_is_around_a_message_or_in_it_is_named(wrong: object, says: str) -> None:

@@ -1,6 +1,8 @@
 """Bytes become records."""
 
+import bz2
 import gzip
+import lzma
 
 import pytest
 
@@ -69,6 +71,13 @@ def test_a_damaged_last_line_is_noted() -> None:
         (b" \n\x00", "empty input"),
         (gzip.compress(b""), "empty input"),
         (b"PK\x03\x04\x14\x00\x00\x00\x08\x00\xff", "a zip archive: unpack it"),
+        (b"\x28\xb5\x2f\xfd\x04\x00", "compressed by zstd: pass what `zstd -d`"),
+        (lzma.compress(LINES), "compressed by xz: pass what `xz -d`"),
+        (bz2.compress(LINES), "compressed by bzip2: pass what `bzip2 -d`"),
+        (
+            b"SQLite format 3\x00\x10\x00",
+            "a SQLite file: if it is a store, `foldline threads export",
+        ),
         (b"\xef\xbb\xbf", "empty input"),
         (gzip.compress(LINES * 50)[:-20], "truncated gzip"),
         (gzip.compress(LINES)[:3], "truncated gzip"),

@@ -331,7 +331,10 @@ class Admission:
             is_held = thread.lease is not None and thread.lease.holder != self._dead
             return thread.is_in_turn or is_held or not is_first
         if not around.admits_turns or thread.is_in_turn:
-            message = f"a turn on thread {thread.id!r} cannot wait for another one inside it"
+            message = (
+                f"a turn on thread {thread.id!r} cannot wait for another one inside it: give that a "
+                "thread of its own, or let agents answer at once with `agent.respond(history)`"
+            )
             raise RunStartError(message)
         return False
 

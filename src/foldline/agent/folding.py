@@ -1,5 +1,6 @@
 """A fold of a reducer: who is asked for a summary, and what that makes of the history."""
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from datetime import datetime
@@ -38,6 +39,8 @@ __all__ = ["Means", "made"]
 # The share of a summarizer's window for what it reads. The rest is for what it writes, and for the
 # difference between our estimate and its count.
 _READING_SHARE = 0.6
+
+_LOG = logging.getLogger("foldline")
 
 
 class Means(Struct, frozen=True, kw_only=True):
@@ -79,6 +82,7 @@ async def made(call: ReducerCall, means: Means) -> ReducedHistory[Any]:
             if call.cache is not None:
                 call.cache.put(state, scope=call.scope, recall=bool(call.budget.recall))
         log_writing(names, writing)
+        _log_clipped(call, result.left_out)
         reduced = shown(
             call,
             means.config,
@@ -98,6 +102,15 @@ async def made(call: ReducerCall, means: Means) -> ReducedHistory[Any]:
         if told is not None:
             told(reduced.event)
     return reduced
+
+
+def _log_clipped(call: ReducerCall, left_out: Sequence[str]) -> None:
+    """Log that the model does not read the whole of what it answers, if *left_out* names that."""
+    last = f"message {call.items.history.last_user()}"
+    if any(one.startswith(f"{last} (") for one in left_out):
+        text = "%s, the last of the user, is shown shortened or without its files: it does not fit"
+        text += " the ceiling of %s tokens; raise `ceiling`, or the window"
+        _LOG.warning(text, last, f"{call.budget.ceiling:,}")
 
 
 async def _folded(call: ReducerCall, means: Means) -> tuple[FoldResult, tuple[Reading, ...]]:

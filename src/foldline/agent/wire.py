@@ -1,7 +1,7 @@
 """The caller's own form of messages: read on the way in, written on the way out."""
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias
@@ -54,7 +54,7 @@ def read_items(
     if type(messages) is not list:
         if isinstance(messages, History):
             return Items(history=messages, kept=messages)
-        if not isinstance(messages, Iterable) or isinstance(messages, str | bytes | Mapping):
+        if not isinstance(messages, Collection) or isinstance(messages, str | bytes | Mapping):
             text = f"messages must be a list of messages, got {type(messages).__name__}"  # pyright: ignore[reportUnknownArgumentType] - any object
             raise FormatError(text)
     # The caller's list may grow while a summary is written.

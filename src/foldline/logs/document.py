@@ -25,7 +25,13 @@ MAX_SIZE = 1 << 30
 """How many bytes compressed data may expand to; what is larger is refused."""
 
 _GZIP = b"\x1f\x8b"
-_ZIP = b"PK\x03\x04"
+_NOT_READ = {
+    b"PK\x03\x04": "a zip archive: unpack it and pass the file in it, such as conversations.json",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd: pass what `zstd -d` makes of it",
+    b"\xfd7zXZ": "compressed by xz: pass what `xz -d` makes of it",
+    b"BZh": "compressed by bzip2: pass what `bzip2 -d` makes of it",
+    b"SQLite format 3": "a SQLite file: if it is a store, `foldline threads export ID --store FILE` reads it",
+}
 _PIECE = 1 << 14
 
 
@@ -63,9 +69,9 @@ def read_document(data: bytes, *, max_size: int = MAX_SIZE) -> Document:
         except zlib.error as error:
             message = "damaged gzip: fetch or write the file again"
             raise FormatError(message) from error
-    if data.startswith(_ZIP):
-        message = "a zip archive: unpack it and pass the file in it, such as conversations.json"
-        raise FormatError(message)
+    for sign, message in _NOT_READ.items():
+        if data.startswith(sign):
+            raise FormatError(message)
     # What was never written when a machine lost power reads as NUL.
     data = _utf8(data).rstrip(b"\x00 \t\r\n")
     start = data.lstrip()

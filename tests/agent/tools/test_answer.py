@@ -46,6 +46,13 @@ class Opaque:
         return "as text"
 
 
+class Array:
+    """Numbers as NumPy has them."""
+
+    def tolist(self) -> list[int]:
+        return [1, 2]
+
+
 class Odd(str):
     """A text that presents itself otherwise."""
 
@@ -78,13 +85,18 @@ CASES: list[tuple[object, object]] = [
     ({1}, "[1]"),
     (Row(1), '{"n":1}'),
     ([Row(1), Item(2)], '[{"n":1},{"n":2}]'),
-    (datetime(2026, 11, 21, tzinfo=UTC), '"2026-11-21T00:00:00Z"'),
+    (datetime(2026, 11, 21, tzinfo=UTC), "2026-11-21T00:00:00Z"),
     (Model(when=datetime(2026, 11, 21, tzinfo=UTC)), '{"when":"2026-11-21T00:00:00Z"}'),
     (
         {"m": [Model(when=datetime(2026, 11, 21, tzinfo=UTC))]},
         '{"m":[{"when":"2026-11-21T00:00:00Z"}]}',
     ),
-    (Opaque(), '"as text"'),
+    (Opaque(), "as text"),
+    (Array(), "[1,2]"),
+    (
+        {"a": Array(), "b": Array},
+        '{"a":[1,2],"b":"<class \'tests.agent.tools.test_answer.Array\'>"}',
+    ),
     ({"a": Opaque()}, '{"a":"as text"}'),
     (["\ud800"], "['\\ud800']"),
     (ROUND, "[[...]]"),
@@ -109,7 +121,7 @@ CASES: list[tuple[object, object]] = [
     ids=[f"{place} {type(value).__name__}" for place, (value, _) in enumerate(CASES)],
 )
 def test_every_value_has_its_answer(value: object, content: object) -> None:
-    """Texts and parts go as they are, None as null, anything else as JSON or at least as a text."""
+    """Texts and parts go as they are, None as null, the rest as JSON or, if that is a text, as it."""
     answer = answer_of(value)
 
     assert answer == ToolAnswer(content, is_error=False)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

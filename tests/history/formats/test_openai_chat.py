@@ -58,7 +58,7 @@ ORDINARY: list[dict[str, Any]] = [
 
 READ: list[tuple[dict[str, Any], str, tuple[Part, ...]]] = [
     ({"role": "developer", "content": "x"}, "system", (TextPart("x"),)),
-    ({"role": "user"}, "user", ()),
+    ({"role": "user", "content": None}, "user", ()),
     ({"role": "user", "content": None}, "user", ()),
     ({"role": "user", "content": []}, "user", ()),
     ({"role": "assistant", "refusal": "no"}, "assistant", (TextPart("no"),)),
@@ -139,6 +139,7 @@ WRONG: list[tuple[Any, str]] = [
     ("text", "message 1: the message is not an object"),
     ({"content": "x"}, "message 1: it has no role"),
     ({"role": "wizard", "content": "x"}, "message 1: role 'wizard' is not one of"),
+    ({"role": "user", "text": "x"}, "message 1: it has no content"),
     ({"role": "user", "content": 5}, "message 1: content is neither a string nor a list"),
     ({"role": "user", "content": ["x"]}, r"message 1: content\[0\] is not an object"),
     ({"role": "user", "content": [{}]}, r"content\[0\].type is not a string"),

@@ -226,6 +226,7 @@ READ: list[tuple[dict[str, Any], str, tuple[Part, ...]]] = [
 WRONG: list[tuple[Any, str]] = [
     (5, "message 1: the message is not an object"),
     ({"content": "x"}, "message 1: type and role are both missing"),
+    ({"type": "human", "content": "x"}, "message 1: type 'human' is LangChain's: use foldline"),
     ({"type": 5}, "type is not a string"),
     ({"role": "tool", "content": "x"}, "role 'tool' is not one of"),
     ({"role": "user", "content": 5}, "content is neither a string nor a list"),

@@ -204,9 +204,9 @@ async def test_an_unknown_previous_response(vendor: VendorServer) -> None:
             assert caught.value.status == status
 
 
-@pytest.mark.parametrize("spec", [CHAT, CLAUDE])
+@pytest.mark.parametrize("spec", SPECS)
 async def test_a_conversation_nobody_holds(vendor: VendorServer, spec: str) -> None:
-    """A format that holds no conversation refuses to continue one before any request."""
+    """What holds no conversation, or no longer does, refuses to continue one before any request."""
     with pytest.raises(ServiceThreadLostError, match="no longer holds"):
         await opened(vendor, spec).respond(request_of(Message.user("x"), thread="resp_1"))
 

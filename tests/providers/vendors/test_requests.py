@@ -347,7 +347,8 @@ def openai_items(
 ) -> Any:
     """Return the items that the model *name* of OpenAI would be sent."""
     wire = OpenAIChat if spec == CHAT else OpenAIResponses
-    model = wire(spec, model=name, clients=PerLoop(None), caches_prompt=caches_prompt)
+    options: dict[str, Any] = {"caches_prompt": caches_prompt, "holds_history": "thread" in given}
+    model = wire(spec, model=name, clients=PerLoop(None), **options)
     found = model.body(request_of(*messages, **given), streamed=False)
     return found["messages" if spec == CHAT else "input"]
 

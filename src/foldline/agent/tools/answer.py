@@ -97,7 +97,9 @@ def _parts(value: object) -> tuple[ResponseContent, ...]:
 
 def _json(value: object) -> str:
     try:
-        return msgspec.json.encode(value, enc_hook=plain_value).decode()
+        text = msgspec.json.encode(value, enc_hook=plain_value).decode()
+        # A table has lines, which are read better as such.
+        return msgspec.json.decode(text, type=str) if text.startswith('"') else text
     except (TypeError, ValueError, RecursionError):
         # The tool has run: a result that is not JSON must not look like a failure.
         return str(value)

@@ -181,4 +181,6 @@ def plain_value(value: object) -> object:
     dump: object = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
         return dump(mode="json")
-    return str(value)
+    # The arrays and numbers of NumPy, whose text leaves out the middle of what is long.
+    items: object = getattr(value, "tolist", None)
+    return items() if callable(items) and not isinstance(value, type) else str(value)

@@ -119,6 +119,8 @@ def _check_message(made: Any, given: object) -> None:
         wanted = 'append {"role": "assistant", "content": response.content}'
     elif made.get("object") == "response":
         wanted = "extend the list by response.output"
+    elif not made.keys() & {"role", "type"}:
+        wanted = "pass a dictionary with its role and content"
     if wanted:
         text = f"it is a {type(given).__name__}: {wanted}"
         raise FormatError(text)

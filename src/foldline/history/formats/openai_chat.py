@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from foldline.errors import FormatError
 from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import (
     PLAIN_KEYS,
@@ -81,8 +82,12 @@ def _message(fields: dict[str, Any]) -> Message:
         parts = _assistant_parts(fields)
     elif role == "tool":
         parts = _tool_parts(fields, legacy=vendor_role == "function")
+    elif "content" in fields:
+        parts = _content(fields["content"])
     else:
-        parts = _content(fields.get("content"))
+        # An object of another library, or a row with a name of its own for the text.
+        message = "it has no content"
+        raise FormatError(message)
     return Message(role=role, parts=parts, name=as_text_or_none(fields.get("name"), "name"))
 
 

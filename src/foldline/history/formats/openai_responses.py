@@ -79,6 +79,7 @@ _SEARCHES = frozenset({"tool_search_call", "tool_search_output"})
 _PAIR_IDS = {"mcp_approval_request": "id", "mcp_approval_response": "approval_request_id"}
 # They hold for all that comes after them.
 _SETTINGS = frozenset({"additional_tools", "configuration_update"})
+_LANGCHAIN = frozenset({"ai", "human"})
 _COMPACTIONS = frozenset({"compaction", "compaction_summary", "context_compaction"})
 
 
@@ -92,6 +93,9 @@ def _message(fields: dict[str, Any]) -> Message:
     if kind is None or kind == "message":
         role = _ROLES[check_role(fields.get("role"), _ROLES)]
         return Message(role=role, parts=_content(fields.get("content")), id=message_id)
+    if kind in _LANGCHAIN:
+        message = f"type {kind!r} is LangChain's: use foldline.integrations.langchain"
+        raise FormatError(message)
     if _is_answer(fields, kind):
         return Message(role="tool", parts=(_answer(fields, kind),), id=message_id)
     role = "system" if kind in _SETTINGS else "assistant"

@@ -185,7 +185,9 @@ def _asked_by(
 
 def _check_held(who: str, wire: type[WireModel] | None, *, holds_history: bool) -> None:
     if holds_history and wire is not OpenAIResponses:
-        message = f"holds_history=True: {who} holds no history; the Responses API does"
+        message = (
+            f"holds_history=True: {who} holds no history: the Responses API, 'openai:model', does"
+        )
         raise ConfigError(message)
 
 

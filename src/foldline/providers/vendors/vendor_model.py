@@ -162,8 +162,6 @@ class WireModel(VendorModel, ABC):
     _format: ClassVar[NativeFormat]
     _reader: ClassVar[type[StreamReader]]
     _usage = staticmethod(openai_usage)
-    # Whether a request may continue a conversation that the vendor holds.
-    _continues: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -225,7 +223,7 @@ class WireModel(VendorModel, ABC):
 
     def body(self, request: ChatRequest, *, streamed: bool) -> Object:
         """Write *request* and its settings; raises ServiceThreadLostError where it cannot."""
-        if request.service_thread_id is not None and not self._continues:
+        if request.service_thread_id is not None and not self._holds_history:
             raise ServiceThreadLostError(model=self.name)
         body = {"model": self._model, **self._written(request, streamed)}
         given = {key: value for key, value in request.settings.items() if key not in _OPTIONS}

@@ -294,7 +294,6 @@ class OpenAIResponses(_OpenAI):
     _endpoint = "responses"
     _format = NativeFormat.OPENAI_RESPONSES
     _reader = _ResponsesReader
-    _continues = True
 
     def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: ARG002, FBT001
         items = render_openai_responses(request.messages)
