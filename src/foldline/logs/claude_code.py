@@ -59,6 +59,8 @@ class _Thread(Reading):
         super().__init__(id)
         # The lines that have an identity, as far as branches depend on them.
         self.lines: list[Line] = []
+        # The ids of the lines that hold a message.
+        self.said: set[str] = set()
         # The messages on branches that were left, each by the vendor's id or else its own.
         self.left: set[str] = set()
         # The vendor's message that the newest message was read from: its id, how many lines it
@@ -140,7 +142,7 @@ def _place(log: _Log, line: Object) -> str:
     owner = _owner(log, line)
     thread = log.threads.setdefault(owner, _Thread(owner))
     uuid = first_text(line, "uuid")
-    if uuid and log.owners.get(uuid) == owner:
+    if uuid in thread.said:
         thread.skipped["line written again"] += 1
         return ""
     if uuid:
@@ -148,6 +150,8 @@ def _place(log: _Log, line: Object) -> str:
         # Users go back in a session, not in an agent: a fork among its lines is none of theirs.
         if owner == log.session:
             thread.lines.append(_linked(line, uuid))
+    if uuid and maybe_object(line.get("message")):
+        thread.said.add(uuid)
     return owner
 
 
