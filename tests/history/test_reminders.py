@@ -47,6 +47,8 @@ def loop(calls: int) -> list[dict[str, Any]]:
         f"\n{NOTE}\n{NOTE} ",
         "<environment_context>x</environment_context>",
         "<session_context>\n" + "src/\n" * 1_000 + "</session_context>",
+        "<task-notification>\n<status>completed</status>\n</task-notification>",
+        "<turn_aborted>\nx\n</turn_aborted>\n<subagent_notification>{}</subagent_notification>",
     ],
 )
 def test_only(text: str) -> None:

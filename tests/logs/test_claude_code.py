@@ -14,7 +14,8 @@ def line(kind: str, content: Any, **fields: Any) -> dict[str, Any]:
     for key in ("id", "usage", "model"):
         if key in fields:
             message[key] = fields.pop(key)
-    return {"type": kind, "sessionId": "s", "uuid": "u", "message": message, **fields}
+    uuid = f"{kind}: {content}"
+    return {"type": kind, "sessionId": "s", "uuid": uuid, "message": message, **fields}
 
 
 def use(id: str) -> dict[str, Any]:
@@ -28,7 +29,7 @@ def result(id: str) -> dict[str, Any]:
 def test_messages_are_the_vendors() -> None:
     """Lines become messages with the line's id and time and the vendor's counts."""
     (session,) = read(
-        line("user", "Hi.", timestamp="2031-01-01T00:00:00Z", isMeta=True),
+        line("user", "Hi.", uuid="u", timestamp="2031-01-01T00:00:00Z", requestId="r"),
         line(
             "assistant",
             [{"type": "text", "text": "Yes."}],
@@ -47,7 +48,7 @@ def test_messages_are_the_vendors() -> None:
     assert (session.id, session.format) == ("s", "claude-code")
     assert (user.role, user.text, user.id) == ("user", "Hi.", "u")
     assert user.created_at == datetime(2031, 1, 1, tzinfo=UTC)
-    assert user.metadata == {"isMeta": True}
+    assert user.metadata == {"requestId": "r"}
     assert assistant.metadata == {"model": "tiny"}
     assert assistant.native is None
     assert assistant.usage == Usage(
@@ -127,10 +128,21 @@ def test_summaries_are_titles() -> None:
     (session,) = read(
         {"type": "summary", "summary": "Other work", "leafUuid": "elsewhere"},
         {"type": "summary", "summary": "This work", "leafUuid": "u"},
-        line("user", "Hi."),
+        line("user", "Hi.", uuid="u"),
     )
 
     assert session.title == "This work"
+
+
+def test_titles_have_lines_of_their_own() -> None:
+    """The user's title comes before the program's, whichever was written last."""
+    (session,) = read(
+        line("user", "Hi."),
+        {"type": "custom-title", "customTitle": "Mine", "sessionId": "s"},
+        {"type": "ai-title", "aiTitle": "Greeting", "sessionId": "s"},
+    )
+
+    assert (session.title, session.notes) == ("Mine", ())
 
 
 def test_a_compaction_puts_nothing_aside() -> None:
@@ -161,6 +173,72 @@ def test_a_continued_session_starts_with_its_summary() -> None:
     (session,) = read(line("user", "We said hi.", isCompactSummary=True))
 
     assert session.messages[0].text == "We said hi."
+
+
+def test_a_compaction_may_write_lines_again() -> None:
+    """A line with the id of an earlier one is a copy, even behind the end of a tree."""
+    rows = [linked("u1", None), linked("a1", "u1", "assistant")]
+    (session,) = read(
+        *rows,
+        linked("u2", "a1"),
+        *rows,
+        {"type": "system", "sessionId": "s", "uuid": "hook", "parentUuid": "a1"},
+        linked("u3", "hook"),
+    )
+
+    assert [message.id for message in session.messages] == ["u1", "a1", "u3"]
+    assert session.notes == (
+        "records left out: line written again (2), message of a left branch (1), system (1)",
+    )
+
+
+def queued(uuid: str, prompt: Any, **fields: Any) -> dict[str, Any]:
+    attachment = {"type": "queued_command", "prompt": prompt, "commandMode": "prompt", **fields}
+    return {"type": "attachment", "sessionId": "s", "uuid": uuid, "attachment": attachment}
+
+
+def test_what_was_said_during_the_work_is_an_attachment() -> None:
+    """A queued command of the user is his message; a notice or another agent's is printed."""
+    (session,) = read(
+        line("user", "Build it."),
+        queued("1", "And test it."),
+        queued("2", [{"type": "text", "text": "Like this."}], origin={"kind": "human"}),
+        queued("3", "Task b1 is done.", commandMode="task-notification"),
+        queued("4", "I am done.", origin={"kind": "peer"}),
+        {"type": "attachment", "sessionId": "s", "attachment": {"type": "date_change"}},
+    )
+
+    assert [(message.role, message.text) for message in session.messages] == [
+        ("user", "Build it."),
+        ("user", "And test it."),
+        ("user", "Like this."),
+        ("tool", "Task b1 is done."),
+        ("tool", "I am done."),
+    ]
+    assert session.notes == ("records left out: attachment (1)",)
+
+
+def test_the_program_is_not_the_user() -> None:
+    """What the program says in the user's place is printed, but the text of a command is the user's."""
+    (session,) = read(
+        line("user", "<command-name>/quick</command-name>"),
+        line("user", "Answer in one line.", isMeta=True),
+        line("user", "Stop hook feedback: run the tests.", isMeta=True),
+        line("user", "Go on from there.", isSynthetic=True),
+        line("user", "A task has ended.", origin={"kind": "task-notification"}),
+        line("user", "Thanks.", origin={"kind": "human"}),
+        line("user", [result("a")], isMeta=True),
+    )
+
+    assert [(message.role, message.name) for message in session.messages] == [
+        ("user", None),
+        ("user", None),
+        ("tool", "claude-code"),
+        ("tool", "claude-code"),
+        ("tool", "claude-code"),
+        ("user", None),
+        ("tool", None),
+    ]
 
 
 def test_odd_lines_are_noted() -> None:

@@ -50,32 +50,102 @@ def test_instructions_that_were_said_are_not_repeated() -> None:
     assert [message.role for message in session.messages] == ["user"]
 
 
-def test_token_counts_go_to_the_newest_answer() -> None:
-    """A count belongs to the assistant's message that closed the call; repeated counts are one."""
-    counts = {
-        "input_tokens": 9,
+def count(given: int, total: int) -> dict[str, Any]:
+    """Return the event that says what the newest call was given and all calls together."""
+    last = {
+        "input_tokens": given,
         "cached_input_tokens": 4,
+        "cache_write_input_tokens": 2,
         "output_tokens": 3,
         "reasoning_output_tokens": 1,
     }
-    event = line("event_msg", type="token_count", info={"last_token_usage": counts})
+    info = {"total_token_usage": {"input_tokens": total}, "last_token_usage": last}
+    return line("event_msg", type="token_count", info=info)
+
+
+def test_token_counts_go_to_the_newest_answer() -> None:
+    """A count belongs to the answer before it, once: later ones repeat it or are a compaction's."""
     session = read_one(
-        event,
+        count(1, 1),
         line("response_item", **said("user", "Hi.")),
-        event,
         line("response_item", **said("assistant", "Yes.")),
+        count(1, 1),
+        count(9, 10),
         line("response_item", **said("user", "And?")),
-        event,
-        event,
+        count(9, 10),
         line("event_msg", type="agent_message", message="Yes."),
         line("event_msg", type="token_count", info=None),
+        count(11, 21),
+        line("response_item", **said("assistant", "No.")),
+        count(11, 21),
     )
 
     assert [message.usage for message in session.messages] == [
         None,
-        Usage(input_tokens=9, output_tokens=3, cache_read_tokens=4, reasoning_tokens=1),
+        Usage(
+            input_tokens=9,
+            output_tokens=3,
+            cache_read_tokens=4,
+            cache_write_tokens=2,
+            reasoning_tokens=1,
+        ),
+        None,
         None,
     ]
+
+
+def test_turns_that_were_taken_back_are_left_out() -> None:
+    """What was said since the turns that the user took back is no part of the conversation."""
+    session = read_one(
+        line("response_item", **said("user", "<environment_context>x</environment_context>")),
+        line("response_item", **said("user", "One.")),
+        line("response_item", **said("assistant", "1")),
+        line("response_item", **said("user", "Two.")),
+        line("response_item", **said("assistant", "2")),
+        line("event_msg", type="thread_rolled_back", num_turns=1),
+        count(9, 9),
+        line("response_item", **said("user", "Three.")),
+        line("event_msg", type="thread_rolled_back", num_turns=0),
+    )
+
+    assert [message.text for message in session.messages[1:]] == ["One.", "1", "Three."]
+    assert all(message.usage is None for message in session.messages)
+    assert session.notes == ("records left out: message that was taken back (2)",)
+
+
+def test_more_turns_than_there_are_take_back_what_the_user_said() -> None:
+    """What Codex put before the first request stays when all turns are taken back."""
+    session = read_one(
+        line("response_item", **said("user", "<environment_context>x</environment_context>")),
+        line("response_item", **said("user", "One.")),
+        line("event_msg", type="thread_rolled_back", num_turns=3),
+    )
+
+    assert [message.is_from_user for message in session.messages] == [False]
+
+
+def test_what_codex_and_other_agents_say_is_not_the_users() -> None:
+    """The rules of a project are a system message, and what another agent says is printed."""
+    rules = said("user", "# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>Tabs.</INSTRUCTIONS>")
+    rules["content"].append({"type": "input_text", "text": "<environment_context/>"})
+    content = [{"type": "input_text", "text": "Look."}]
+    session = read_one(
+        line("response_item", **rules),
+        line("response_item", **said("user", "Hi.")),
+        line("response_item", type="agent_message", author="/a", recipient="/b", content=content),
+        line("inter_agent_communication", author="/a", recipient="/b", content="Found."),
+        line("inter_agent_communication", author="/a", content="", encrypted_content="zz"),
+        line("world_state", full=True, state={}),
+    )
+
+    assert [(one.role, one.name, one.text) for one in session.messages[1:]] == [
+        ("user", None, "Hi."),
+        ("tool", "/a", "Look."),
+        ("tool", "/a", "Found."),
+    ]
+    assert session.messages[0].role == "system"
+    assert session.messages[0].native is None
+    assert session.notes == ("records left out: inter_agent_communication (1), world_state (1)",)
 
 
 def test_a_compaction_puts_nothing_aside() -> None:
@@ -89,6 +159,17 @@ def test_a_compaction_puts_nothing_aside() -> None:
     assert [message.text for message in session.messages] == ["Hi.", "Go on."]
     assert session.messages[0].metadata == {"compaction": {"summary": "We said hi."}}
     assert len(session.notes) == 1
+
+
+def test_a_compaction_may_be_written_as_the_new_history() -> None:
+    """Its last message is the summary; with nothing before it, it is all that is known."""
+    history = [said("user", "Hi."), said("user", "We said hi.")]
+    compacted = line("compacted", message="", replacement_history=history)
+    session = read_one(line("response_item", **said("user", "Hi.")), compacted)
+
+    assert session.messages[0].metadata == {"compaction": {"summary": "We said hi."}}
+    assert [message.text for message in session.messages] == ["Hi."]
+    assert [message.text for message in read_one(compacted).messages] == ["Hi.", "We said hi."]
 
 
 def test_a_summary_with_nothing_before_it_is_a_message() -> None:

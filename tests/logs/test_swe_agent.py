@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Usage
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.logs.importer import Session
 from tests.logs.reading import read_one
@@ -78,3 +78,49 @@ def test_an_observation_without_call_is_printed() -> None:
     (message,) = read({"role": "tool", "content": "ready"}).messages
 
     assert message == Message(role="tool", parts=(TextPart("ready"),), metadata={"agent": "main"})
+
+
+def mini(*items: dict[str, Any]) -> Session:
+    messages = [*items, {"role": "exit", "content": "a patch", "extra": {"submission": "a patch"}}]
+    return read_one({"trajectory_format": "mini-swe-agent-1.1", "info": {}, "messages": messages})
+
+
+def test_mini_swe_agent_keeps_what_its_model_said() -> None:
+    """A message of mini-SWE-agent is its vendor's; the one that hands in is none."""
+    function = {"arguments": "{}", "name": "bash"}
+    report = {"usage": {"prompt_tokens": 9, "completion_tokens": 2}}
+    session = mini(
+        {"role": "user", "content": "Fix it."},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"function": function, "id": "c1", "type": "function"}],
+            "extra": {"response": report, "timestamp": 1_900_000_000.5},
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "a.py", "extra": {"returncode": 0}},
+    )
+    user, call, answer = session.messages
+
+    assert (session.format, user.text) == ("swe-agent", "Fix it.")
+    assert call.parts == (ToolCallPart("c1", "bash", "{}"),)
+    assert call.usage == Usage(input_tokens=9, output_tokens=2)
+    assert call.created_at is not None
+    assert answer.parts == (ToolCallResponsePart("c1", "a.py"),)
+    assert session.notes == ("records left out: exit (1)",)
+
+
+def test_mini_swe_agent_may_keep_whole_responses() -> None:
+    """With OpenAI's Responses API its messages are responses and items."""
+    call = {"type": "function_call", "call_id": "c1", "name": "bash", "arguments": "{}"}
+    report = {"input_tokens": 9, "output_tokens": 2}
+    session = mini(
+        {"role": "user", "content": "Fix it."},
+        {"object": "response", "id": "r", "output": [call], "usage": report, "extra": {}},
+        {"type": "function_call_output", "call_id": "c1", "output": "a.py", "extra": {}},
+    )
+
+    assert [message.parts for message in session.messages[1:]] == [
+        (ToolCallPart("c1", "bash", "{}"),),
+        (ToolCallResponsePart("c1", "a.py"),),
+    ]
+    assert session.messages[1].usage == Usage(input_tokens=9, output_tokens=2)

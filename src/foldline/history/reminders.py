@@ -3,7 +3,7 @@ What a harness says in the place of a user: reminders, each in a tag of its own.
 
 Claude Code and Cline put them beside tool results and beside what the user types, Codex and Gemini CLI before
 the first message. A tag begins a line: a sentence with one in it speaks of it. A long one is no reminder: it holds
-the instructions of a project, which the user wrote; that of Gemini CLI lists folders.
+the instructions of a project, which the user wrote. Some hold what a program knows or has found, and may be long.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,11 @@ _LONGEST = {
     "ide_opened_file": 1_500,
     "local-command-caveat": 1_500,
     "local-command-stdout": 1_500,
+    "turn_aborted": 1_500,
     "session_context": 20_000,
+    "recommended_plugins": 20_000,
+    "task-notification": 20_000,
+    "subagent_notification": 20_000,
 }
 _MARKS = tuple([(f"<{tag}>", f"</{tag}>", longest) for tag, longest in _LONGEST.items()])
 

@@ -10,7 +10,11 @@ Anthropic's. How the lines become sessions:
   message, whose usage is the newest that was reported.
 - A compaction's summary repeats what is in the file: it goes to the metadata of the message
   before it. If nothing is before it, the file continues another one and it stays a message.
-- `summary` lines name sessions: they become titles.
+- `summary` lines name sessions, as `custom-title` and `ai-title` do since 2026: they become titles.
+- What the user says while the model works is an attachment, a `queued_command`, and no line of the user.
+- What the program says in the user's place (`isMeta`, an `origin` that is not human) is printed, but for
+  the text that a command of the user stands for.
+- Compactions may write older lines once more, with their ids: the first of them counts.
 - When the user goes back and says something else, the log forks (`parentUuid`, see
   `logs.branches`): messages on a branch that was left are counted in a note.
 - Notices of the program (`system` and others) are never sent to a model, and what it says about
@@ -55,6 +59,8 @@ class _Thread(Reading):
         super().__init__(id)
         # The lines that have an identity, as far as branches depend on them.
         self.lines: list[Line] = []
+        # The ids of the lines that hold a message.
+        self.said: set[str] = set()
         # The messages on branches that were left, each by the vendor's id or else its own.
         self.left: set[str] = set()
         # The vendor's message that the newest message was read from: its id, how many lines it
@@ -100,11 +106,11 @@ def _read(document: Document) -> tuple[Session, ...]:
     titles: dict[str, str] = {}
     owned: list[tuple[Record, Object, str]] = []
     for record in document.records:
-        line = maybe_object(record.value)
+        line = _unwrapped(maybe_object(record.value))
         if line.get("type") == "summary":
             titles[first_text(line, "leafUuid")] = maybe_text(line.get("summary"))
-        else:
-            owned.append((record, line, _place(log, line)))
+        elif owner := _place(log, line):
+            owned.append((record, line, owner))
     left = {name: abandoned(thread.lines) for name, thread in log.threads.items()}
     for record, line, owner in owned:
         _take(log.threads[owner], line, record, left[owner])
@@ -119,17 +125,33 @@ def _read(document: Document) -> tuple[Session, ...]:
     return tuple(thread.session(CLAUDE_CODE.name) for thread in log.threads.values())
 
 
+def _unwrapped(line: Object) -> Object:
+    """Return *line*, as the user's if it is what he said while the model worked."""
+    queued = maybe_object(line.get("attachment"))
+    if queued.get("type") != "queued_command":
+        return line
+    message = {"role": "user", "content": queued.get("prompt")}
+    is_meta = queued.get("isMeta") or queued.get("commandMode") == "task-notification"
+    said = {"isMeta": is_meta, "origin": queued.get("origin")}
+    return {**line, **said, "type": "user", "message": message}
+
+
 def _place(log: _Log, line: Object) -> str:
-    """Return the id of the session that *line* belongs to, and record its place there."""
+    """Return the session that *line* belongs to, and record its place there; empty for a copy."""
     log.session = first_text(line, "sessionId", "session_id") or log.session
     owner = _owner(log, line)
     thread = log.threads.setdefault(owner, _Thread(owner))
     uuid = first_text(line, "uuid")
+    if uuid in thread.said:
+        thread.skipped["line written again"] += 1
+        return ""
     if uuid:
         log.owners[uuid] = owner
         # Users go back in a session, not in an agent: a fork among its lines is none of theirs.
         if owner == log.session:
             thread.lines.append(_linked(line, uuid))
+    if uuid and maybe_object(line.get("message")):
+        thread.said.add(uuid)
     return owner
 
 
@@ -152,7 +174,10 @@ def _linked(line: Object, uuid: str) -> Line:
 def _take(thread: _Thread, line: Object, record: Record, left: frozenset[str]) -> None:
     kind = maybe_text(line.get("type"))
     uuid = first_text(line, "uuid")
-    if kind and kind not in _SPOKEN:
+    if title := first_text(line, "customTitle", "aiTitle"):
+        # The user's own name for it comes before the program's.
+        thread.title = title if "customTitle" in line else thread.title or title
+    elif kind and kind not in _SPOKEN:
         thread.skipped[kind] += 1
     elif line.get("isApiErrorMessage") is True:
         thread.skipped["error of the API"] += 1
@@ -188,6 +213,8 @@ def _say(thread: _Thread, line: Object) -> None:
     id, content = first_text(said, "id"), said.get("content")
     item = {"role": said.get("role"), "content": _plain(content)}
     message = _message(line, said, message_from_anthropic(item))
+    if message.role == "user" and _is_printed(line, thread):
+        message = replace(message, role="tool", name=CLAUDE_CODE.name, native=None)
     blocks = {json_text(block): block for block in maybe_list(content)} if id else {}
     if id and id == thread.open_id:
         first = thread.messages.pop()
@@ -205,6 +232,14 @@ def _say(thread: _Thread, line: Object) -> None:
     if id:
         thread.reported[id] = len(thread.messages)
     thread.messages.append(message)
+
+
+def _is_printed(line: Object, thread: _Thread) -> bool:
+    """Whether the program says *line* in the user's place, where he has given no command."""
+    if origin := first_text(maybe_object(line.get("origin")), "kind"):
+        return origin != "human"
+    said = thread.messages[-1].text if thread.messages else ""
+    return (line.get("isMeta") or line.get("isSynthetic")) is True and "<command-name>" not in said
 
 
 def _plain(content: Any) -> Any:

@@ -7,11 +7,13 @@ the other lines are to a history:
 
 - `session_meta` names the session; its instructions are the system message, unless they are
   in the history anyway.
-- `event_msg` lines repeat for the screen what the items say, except the token counts: they go
-  to the assistant's newest message.
+- `event_msg` lines repeat for the screen what the items say. Two do not: token counts, the first of
+  which that are new go to the assistant's newest message, and turns that the user took back.
 - `compacted` lines replace the history by a summary. All messages are here, so the summary goes
-  to the metadata of the message before it, and is a message only if nothing is before it.
-- `turn_context` and snapshots of the working tree say nothing to a model.
+  to the metadata of the message before it; if nothing is before it, the new history is read.
+- What is in an `AGENTS.md` is a system message, though Codex puts it in the user's place, and what
+  another agent says is printed.
+- All other lines and snapshots of the working tree say nothing to a model.
 """
 
 from functools import partial
@@ -21,10 +23,19 @@ from msgspec.structs import replace
 
 from foldline.history.formats.openai_responses import message_from_openai_responses
 from foldline.history.formats.responses import openai_usage
-from foldline.history.formats.wire import Object, first_text, maybe_object, maybe_text, maybe_time
+from foldline.history.formats.wire import (
+    Object,
+    first_text,
+    maybe_count,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+    maybe_time,
+)
 from foldline.history.messages import Message
+from foldline.logs.bodies import texts_in
 from foldline.logs.document import Document
-from foldline.logs.importer import Importer, Reading, Session, read_each
+from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each
 
 
 __all__ = ["CODEX"]
@@ -32,12 +43,16 @@ __all__ = ["CODEX"]
 
 _LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 _SNAPSHOT = "ghost_snapshot"
+_AGENT = "agent_message"
+_RULES = ("# AGENTS.md instructions", "<user_instructions>")
 
 
 class _Log(Reading):
     instructions = ""
     answer: int | None = None
-    """Where the newest message of the assistant is."""
+    """Where the newest message of the assistant is, if its call was not counted yet."""
+    counted: Object | None = None
+    """The newest counts."""
 
 
 def _matches(document: Document) -> bool:
@@ -76,7 +91,7 @@ def _wrapped(payload: Object) -> Object:
 
 
 def _take(log: _Log, line: Object) -> None:
-    line = line if _is_line(line) else _wrapped(line)
+    line = line if isinstance(line.get("payload"), dict) else _wrapped(line)
     payload = maybe_object(line.get("payload"))
     kind = maybe_text(line.get("type"))
     match kind:
@@ -87,21 +102,33 @@ def _take(log: _Log, line: Object) -> None:
             said = maybe_text(base.get("text")) or maybe_text(payload.get("instructions"))
             log.instructions = log.instructions or said
         case "response_item" if payload.get("type") != _SNAPSHOT:
-            message = message_from_openai_responses(_item(payload))
+            message = _message(payload)
             if message.role == "assistant":
                 log.answer = len(log.messages)
             created_at = maybe_time(line.get("timestamp"))
             log.messages.append(replace(message, created_at=created_at))
+        case "inter_agent_communication" if payload.get("content"):
+            log.messages.append(_message({**payload, "type": _AGENT}))
         case "compacted":
-            summary = maybe_text(payload.get("message"))
-            if log.messages:
-                log.compact({"summary": summary})
-            else:
-                log.messages.append(Message.user(summary))
+            _compact(log, payload)
+        case "event_msg" if payload.get("type") == "thread_rolled_back":
+            _roll_back(log, maybe_count(payload.get("num_turns")))
         case "event_msg":
             _report(log, payload)
         case _:
             log.skipped[_SNAPSHOT if kind == "response_item" else kind] += 1
+
+
+def _message(item: Object) -> Message:
+    if item.get("type") == _AGENT:
+        said = "\n".join(texts_in(item.get("content")))
+        return printed_message(said, name=maybe_text(item.get("author")))
+    message = message_from_openai_responses(_item(item))
+    if message.role == "user" and any(
+        text.startswith(_RULES) for text in texts_in(item.get("content"))
+    ):
+        message = replace(message, role="system", native=None)
+    return message
 
 
 def _item(payload: Object) -> Object:
@@ -112,21 +139,48 @@ def _item(payload: Object) -> Object:
     return payload
 
 
+def _compact(log: _Log, payload: Object) -> None:
+    history = [
+        _message(maybe_object(one)) for one in maybe_list(payload.get("replacement_history"))
+    ]
+    summary = maybe_text(payload.get("message"))
+    if log.messages:
+        log.compact({"summary": summary or (history[-1].text if history else "")})
+    else:
+        log.messages.extend(history or [Message.user(summary)])
+
+
+def _roll_back(log: _Log, turns: int) -> None:
+    """Take back the newest *turns* that the user began."""
+    begun = [at for at, message in enumerate(log.messages) if message.is_from_user][-turns:]
+    if turns and begun:
+        log.skipped["message that was taken back"] += len(log.messages) - begun[0]
+        log.answer = None
+        del log.messages[begun[0] :]
+
+
 def _report(log: _Log, payload: Object) -> None:
     """Give the counts of a `token_count` event to the message that closed the call."""
     info = maybe_object(payload.get("info"))
     report = maybe_object(info.get("last_token_usage"))
     # Codex writes the counts under names of its own.
+    cached = {
+        "cached_tokens": report.get("cached_input_tokens"),
+        "cache_write_tokens": report.get("cache_write_input_tokens"),
+    }
     counts = {
         "input_tokens": report.get("input_tokens"),
         "output_tokens": report.get("output_tokens"),
-        "input_tokens_details": {"cached_tokens": report.get("cached_input_tokens")},
+        "input_tokens_details": cached,
         "output_tokens_details": {"reasoning_tokens": report.get("reasoning_output_tokens")},
     }
     usage = openai_usage(counts)
-    if usage and log.answer is not None:
-        # An event that comes again reports the same call again.
-        log.messages[log.answer] = replace(log.messages[log.answer], usage=usage)
+    if usage and info != log.counted:
+        # An event may come again, and what was counted after an answer may be a compaction.
+        log.counted = info
+        if log.answer is not None:
+            log.messages[log.answer] = replace(log.messages[log.answer], usage=usage)
+            log.answer = None
 
 
 CODEX = Importer(

@@ -1,8 +1,9 @@
 """
 Event logs of OpenHands.
 
-One run is a list of events: alone in a file, one a line, or as `history` of a result record with
-`instance_id`, one record a line. An event is an action or an observation. Where the model called
+One run is a list of events: alone in a file, one a line, as `items` of an answer of its server, or as
+`history` of a result record with `instance_id`, one record a line. Those of its SDK (version 1, with a `kind`)
+are read by `logs.openhands_events`. Before it, an event is an action or an observation. Where the model called
 tools, the log keeps its own response with the action: that response becomes the assistant message,
 once, however many actions it led to. Logs from before tool calls get a call made of the action. An
 observation answers the call that its metadata or its `cause` names; one without a call was printed
@@ -38,11 +39,13 @@ from foldline.logs.importer import (
     printed_message,
     read_each,
 )
+from foldline.logs.openhands_events import is_event, take_event
 
 
 __all__ = ["OPENHANDS"]
 
 
+_LISTS = ("history", "items")
 _SILENT = frozenset({"null", "recall", "condensation", "change_agent_state", "agent_state_changed"})
 """Events that steer the program and say nothing to the model."""
 
@@ -59,7 +62,9 @@ class _Run(Reading):
 
 
 def _matches(document: Document) -> bool:
-    event = maybe_object(first_item(document, "history"))
+    event = maybe_object(first_item(document, *_LISTS))
+    if is_event(event):
+        return True
     kinds = {"action", "observation"} & event.keys()
     return bool(kinds) and "source" in event and "role" not in event
 
@@ -67,7 +72,7 @@ def _matches(document: Document) -> bool:
 def _read(document: Document) -> tuple[Session, ...]:
     return tuple(
         _session(first_text(held, "instance_id"), events)
-        for held, events in lists_in(document, "history", item="event")
+        for held, events in lists_in(document, *_LISTS, item="event")
     )
 
 
@@ -78,6 +83,9 @@ def _session(id: str, events: Iterable[Record]) -> Session:
 
 
 def _take(run: _Run, event: Object) -> None:
+    if is_event(event):
+        take_event(run, event)
+        return
     created_at = maybe_time(event.get("timestamp"))
     said = (replace(message, created_at=created_at) for message in _messages(event, run))
     run.messages.extend(said)

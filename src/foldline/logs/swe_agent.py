@@ -1,27 +1,36 @@
 """
-Trajectories of SWE-agent.
+Trajectories of SWE-agent and mini-SWE-agent.
 
-One JSON object a file: `history`, a list of OpenAI Chat messages with `agent`, `thought`,
+One JSON object a file. Of SWE-agent: `history`, a list of OpenAI Chat messages with `agent`, `thought`,
 `action` and `message_type` beside them; a tool's answer names its calls in `tool_call_ids`.
 Without function calling the model writes its action as text and is answered by the user, which
-stays so here. If one observation answers several calls, the first carries its text.
+stays so here. If one observation answers several calls, the first carries its text. Of mini-SWE-agent:
+`messages`, each as its vendor writes it, or a whole response of OpenAI's Responses API, with an `extra` beside
+it; the last one, of the role `exit`, is what was handed in.
 """
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
 
 from msgspec.structs import replace
 
 from foldline.history.formats.openai_chat import chat_message
+from foldline.history.formats.openai_responses import message_from_openai_responses
+from foldline.history.formats.responses import openai_usage, read_response
 from foldline.history.formats.wire import (
     Object,
     first_text,
     maybe_list,
     maybe_object,
     maybe_text,
+    maybe_time,
     scalars,
 )
-from foldline.history.messages import Message
+from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import ReasoningPart, ToolCallResponsePart
-from foldline.logs.document import Document
-from foldline.logs.importer import Importer, Session, first_item, lists_in, read_each
+from foldline.logs.document import Document, Record
+from foldline.logs.importer import Importer, Reading, Session, each_read, first_item, lists_in
 
 
 __all__ = ["SWE_AGENT"]
@@ -30,21 +39,48 @@ __all__ = ["SWE_AGENT"]
 _KEPT = ("agent", "message_type", "is_demo")
 
 
+def _is_mini(trajectory: Object) -> bool:
+    return maybe_text(trajectory.get("trajectory_format")).startswith("mini-swe-agent")
+
+
 def _matches(document: Document) -> bool:
+    if _is_mini(maybe_object(document.first)):
+        return True
     item = maybe_object(first_item(document, "history"))
     return "history" in maybe_object(document.first) and {"role", "content", "agent"} <= item.keys()
 
 
 def _read(document: Document) -> tuple[Session, ...]:
     return tuple(
-        Session(
-            id=first_text(trajectory, "instance_id"),
-            format=SWE_AGENT.name,
-            title=first_text(trajectory, "environment"),
-            messages=tuple(read_each(items, _message, "the message")),
-        )
-        for trajectory, items in lists_in(document, "history")
+        _session(trajectory, items)
+        for trajectory, items in lists_in(document, "history", "messages")
     )
+
+
+def _session(trajectory: Object, items: Sequence[Record]) -> Session:
+    run = Reading(first_text(trajectory, "instance_id"))
+    run.title = first_text(trajectory, "environment")
+    if _is_mini(trajectory):
+        said = each_read(items, partial(_mini, run), "the message")
+        run.messages.extend(chain.from_iterable(said))
+    else:
+        run.messages.extend(each_read(items, _message, "the message"))
+    return run.session(SWE_AGENT.name)
+
+
+def _mini(run: Reading, item: Object) -> list[Message]:
+    extra = maybe_object(item.get("extra"))
+    sent = {key: value for key, value in item.items() if key != "extra"}
+    if sent.get("role") == "exit":
+        run.skipped["exit"] += 1
+        return []
+    if sent.get("object") == "response":
+        said = read_response(sent, NativeFormat.OPENAI_RESPONSES)
+    else:
+        convert = chat_message if "role" in sent else message_from_openai_responses
+        report = maybe_object(maybe_object(extra.get("response")).get("usage"))
+        said = (replace(convert(sent), usage=openai_usage(report)),)
+    return [replace(one, created_at=maybe_time(extra.get("timestamp"))) for one in said]
 
 
 def _message(item: Object) -> Message:
@@ -73,7 +109,7 @@ def _unsaid(item: Object) -> Object:
 
 SWE_AGENT = Importer(
     name="swe-agent",
-    description="trajectory of SWE-agent (one JSON object with a history)",
+    description="trajectory of SWE-agent or mini-SWE-agent (one JSON object)",
     matches=_matches,
     read=_read,
 )

@@ -1,0 +1,129 @@
+"""
+Events of OpenHands since its version 1, which its SDK writes a file each.
+
+Source: `openhands.sdk.event`. An event has a `kind`. Actions of one response of the model are one message,
+each with its call; an observation, a rejection or an error of the agent answers the call that it names.
+What skills and rules add to a message of the user, and what the environment says, is printed.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from msgspec.structs import replace
+
+from foldline.history.formats.wire import (
+    Object,
+    as_text,
+    first_text,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+    maybe_time,
+    media_from_url,
+)
+from foldline.history.messages import Message
+from foldline.history.parts import (
+    ReasoningPart,
+    ResponseContent,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+)
+from foldline.logs.importer import Reading, printed_message
+
+
+__all__ = ["is_event", "take_event"]
+
+
+_ANSWERS = ("rejection_reason", "error")
+
+
+def is_event(event: Object) -> bool:
+    """Whether *event* is one of version 1."""
+    return {"kind", "source", "timestamp"} <= event.keys() and "role" not in event
+
+
+def take_event(run: Reading, event: Object) -> None:
+    """Add to *run* what *event* says."""
+    created_at = maybe_time(event.get("timestamp"))
+    said = [replace(one, created_at=created_at) for one in _messages(run, event)]
+    response = first_text(event, "llm_response_id")
+    before = run.messages[-1] if run.messages else None
+    if said and response and before is not None and before.id == response:
+        run.messages[-1] = replace(before, parts=(*before.parts, *said[0].parts))
+    else:
+        run.messages.extend(said)
+
+
+def _messages(run: Reading, event: Object) -> Iterator[Message]:
+    kind = as_text(event.get("kind"), "kind")
+    added = "\n\n".join(_texts(event.get("extended_content")))
+    match kind:
+        case "SystemPromptEvent":
+            texts = (_texts([event.get(key)]) for key in ("system_prompt", "dynamic_context"))
+            yield Message.system("\n\n".join(chain.from_iterable(texts)))
+        case "MessageEvent":
+            yield _message(event, maybe_object(event.get("llm_message")))
+            if added:
+                yield printed_message(added, name="openhands")
+        case "ActionEvent":
+            yield _answer(event, event, event.get("thought"), [event.get("tool_call")])
+        case "ObservationEvent" | "UserRejectObservation" | "AgentErrorEvent":
+            yield _observation(event, added)
+        case "Condensation":
+            run.compact({"summary": maybe_text(event.get("summary"))})
+        case _:
+            run.skipped[kind] += 1
+
+
+def _message(event: Object, said: Object) -> Message:
+    parts = tuple(_parts(said.get("content")))
+    if event.get("source") == "agent":
+        return _answer(event, said, said.get("content"), maybe_list(said.get("tool_calls")))
+    if event.get("source") == "user":
+        return Message(role="user", parts=parts)
+    return replace(printed_message("", name=first_text(event, "source")), parts=parts)
+
+
+def _answer(event: Object, said: Object, content: object, calls: Iterable[object]) -> Message:
+    blocks = map(maybe_object, maybe_list(said.get("thinking_blocks")))
+    thoughts = [
+        first_text(said, "reasoning_content"),
+        *(first_text(one, "thinking") for one in blocks),
+    ]
+    reasoning = (ReasoningPart(thought) for thought in dict.fromkeys(filter(None, thoughts)))
+    parts = (*reasoning, *_parts(content), *map(_call, map(maybe_object, calls)))
+    return Message(role="assistant", parts=parts, id=first_text(event, "llm_response_id") or None)
+
+
+def _call(call: Object) -> ToolCallPart:
+    # Before its version 1.1 the SDK wrote calls as OpenAI Chat does.
+    made = maybe_object(call.get("function")) or call
+    return ToolCallPart(
+        maybe_text(call.get("id")), maybe_text(made.get("name")), maybe_text(made.get("arguments"))
+    )
+
+
+def _observation(event: Object, added: str) -> Message:
+    seen = maybe_object(event.get("observation"))
+    said = first_text(event, *_ANSWERS) or first_text(seen, "output", "message")
+    parts: list[ResponseContent] = [*_parts(seen.get("content"))]
+    if not parts or added:
+        parts += [TextPart(text) for text in (said, added) if text]
+    texts = [part.content for part in parts if isinstance(part, TextPart)]
+    response = "\n\n".join(texts) if len(texts) == len(parts) else tuple(parts)
+    name = first_text(event, "tool_name")
+    call = as_text(event.get("tool_call_id"), "tool_call_id")
+    return Message(role="tool", parts=(ToolCallResponsePart(call, response),), name=name or None)
+
+
+def _parts(content: object) -> Iterator[ResponseContent]:
+    for block in map(maybe_object, maybe_list(content)):
+        if text := maybe_text(block.get("text")):
+            yield TextPart(text)
+        for url in maybe_list(block.get("image_urls")):
+            yield media_from_url(maybe_text(url), "image")
+
+
+def _texts(content: object) -> list[str]:
+    return [part.content for part in _parts(content) if isinstance(part, TextPart)]
