@@ -317,6 +317,18 @@ def test_what_gives_way_among_quotes_is_given_to_the_summarizer() -> None:
     assert asked.requests[-1].gone == tuple(gone)
 
 
+def test_a_request_that_is_shown_no_longer_is_given_to_the_summarizer() -> None:
+    """What the view showed in front while it was answered is read once another request is there."""
+    unquoted, asked = msgspec.structs.replace(ROLLING, quote_user_messages=0), Asked()
+    history = History([Message.user("Paint the red car."), *map(Message.assistant, [TEXT] * 8)])
+    first = make(history, unquoted, asked).state
+    history.extend([Message.user("And the door?"), *map(Message.assistant, [TEXT] * 8)])
+    make(history, unquoted, asked, first)
+
+    assert [one.shown for one in asked.requests] == [("Paint the red car.",), ("And the door?",)]
+    assert [one.gone for one in asked.requests] == [(), ("Paint the red car.",)]
+
+
 def test_what_users_say_is_weighed_aside() -> None:
     """No user message of the folded part is looked at in the event loop."""
     loops = list[bool]()

@@ -195,19 +195,23 @@ def _sealed(task: FoldTask) -> tuple[Message | None, int | None]:
 
 def _quotes(task: FoldTask, config: HistoryReductionConfig) -> tuple[Quote, ...]:
     base, pinned, budget = task.base, task.pinned, task.options.budget
-    # The user message that the last view showed in front is quoted once another one is there.
-    passed = None if task.active is None else task.active.pinned_index
-    again = [] if passed is None or passed >= task.start else [passed]
     return quoted(
         task.history,
         () if base is None else base.quotes,
-        aged=[at for at in chain(again, range(task.start, task.cut)) if at != pinned],
+        # What the last view showed in front is quoted once another message is there.
+        aged=[at for at in chain(_passed(task), range(task.start, task.cut)) if at != pinned],
         cut=task.cut,
         pins=task.options.pins,
         config=config,
         budget=budget,
         weigh=task.options.weigh,
     )
+
+
+def _passed(task: FoldTask) -> list[int]:
+    """Return the user message that the last view showed in front, if it is not read again."""
+    passed = None if task.active is None else task.active.pinned_index
+    return [] if passed is None or passed >= task.start else [passed]
 
 
 def _quoting(task: FoldTask, config: HistoryReductionConfig) -> FoldTask:
@@ -224,6 +228,7 @@ def _quoting(task: FoldTask, config: HistoryReductionConfig) -> FoldTask:
     if pinned is not None:
         shown.append(task.history[pinned].text)
     before = [one.text for one in known if one.text and one.is_whole and one.role == "user"]
+    before += [task.history[at].text for at in _passed(task)]
     added = sum(one.tokens for one in quotes if one not in known)
     return replace(
         task,
