@@ -381,6 +381,7 @@ class ContextOverflowError(ModelError):
 
     def __init__(
         self,
+        message: str | None = None,
         *,
         model: str = "the model",
         window: int | None = None,
@@ -392,7 +393,8 @@ class ContextOverflowError(ModelError):
         size = "" if tokens is None else f" of {tokens} tokens"
         room = "" if window is None else f" of {window} tokens"
         super().__init__(
-            f"a request{size} does not fit the window{room} of {model}, and its view cannot be "
+            message
+            or f"a request{size} does not fit the window{room} of {model}, and its view cannot be "
             "folded further: enable history reduction, or lower its target or the summary budget",
             status=status,
         )

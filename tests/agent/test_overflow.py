@@ -122,6 +122,15 @@ async def test_what_cannot_be_folded_is_not_sent_again() -> None:
     assert len(model.requests) == 1
 
 
+async def test_a_refusal_in_words_of_ones_own_folds_too() -> None:
+    """A model of one's own raises it with a text, as it does other failures of a model."""
+    model = ScriptedModel([ContextOverflowError("over 8k", status=413), "fine"])
+    result = await agent(model).run("and now?", thread=await filled(25))
+
+    assert (result.text, len(model.requests)) == ("fine", 2)
+    assert str(ContextOverflowError("over 8k")) == "over 8k"
+
+
 @pytest.mark.parametrize(
     ("enabled", "overrides", "options"),
     [

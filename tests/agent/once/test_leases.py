@@ -384,7 +384,7 @@ async def test_a_turn_inside_a_turn_is_refused() -> None:
         async def again() -> str:
             for one in (thread, await store.thread("t")):
                 with pytest.raises(
-                    RunStartError, match="inside it: give that a thread of its own, .*agent.respond"
+                    RunStartError, match=r"inside it: .*`agent\.respond\(history\)`"
                 ):
                     await agent.run("hello", thread=one)
             return "refused"
