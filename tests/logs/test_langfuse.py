@@ -1,10 +1,12 @@
 """Observations of Langfuse."""
 
+import json
 from typing import Any
 
 import pytest
 
 from foldline.errors import FormatError
+from foldline.history.messages import Usage
 from tests.logs.reading import read
 
 
@@ -62,3 +64,57 @@ def test_a_wrong_message_is_named() -> None:
 
     with pytest.raises(FormatError, match="observation 0: message 0: role 'me' is not one of"):
         read({"observations": [wrong]})
+
+
+def test_an_export_to_a_storage_is_read() -> None:
+    """There the names have underscores, and what was given and answered is JSON text."""
+    exported = {
+        "id": "o1",
+        "trace_id": "t",
+        "session_id": "s",
+        "type": "GENERATION",
+        "start_time": "2026-01-01 10:00:00.000000",
+        "input": json.dumps([HI]),
+        "output": json.dumps(SAID),
+        "usage_details": {"input": 7, "output": 2, "total": 9},
+    }
+    (session,) = read(exported, {**exported, "type": "SPAN", "input": "", "output": ""})
+
+    assert [one.text for one in session.messages] == ["Where is AB12?", "In Lisbon."]
+    assert (session.id, session.messages[1].usage) == ("s", Usage(input_tokens=7, output_tokens=2))
+
+
+def test_counts_are_apart() -> None:
+    """What was read from the cache, written into it and thought is in no other count."""
+    counts = {
+        "input": 1,
+        "input_cached_tokens": 2,
+        "cache_creation_input_tokens": 4,
+        "output": 8,
+        "output_reasoning_tokens": 16,
+        "total": 31,
+    }
+    (session,) = read({**observation(1, [HI], SAID), "usageDetails": counts})
+
+    assert session.messages[1].usage == Usage(
+        input_tokens=7,
+        output_tokens=24,
+        cache_read_tokens=2,
+        cache_write_tokens=4,
+        reasoning_tokens=16,
+    )
+
+
+def test_messages_of_open_telemetry_and_blocks_of_anthropic() -> None:
+    """Parts are read as OpenTelemetry writes them, and blocks without a message as its content."""
+    given = [{"role": "user", "parts": [{"type": "text", "content": "Hi."}]}]
+    (session,) = read(observation(1, given, [{"type": "text", "text": "Yes."}]))
+
+    assert [one.text for one in session.messages] == ["Hi.", "Yes."]
+
+
+def test_an_answer_may_look_like_json() -> None:
+    """A text that begins like JSON and is none stays a text."""
+    (session,) = read(observation(1, [HI], "{x} is a set."))
+
+    assert session.messages[1].text == "{x} is a set."

@@ -1,9 +1,11 @@
 """Runs of LangSmith."""
 
+import json
 from typing import Any
 
 import pytest
 
+from foldline.history.messages import Usage
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.logs.sessions import read_sessions
 from tests.logs.reading import lines, read_one
@@ -87,3 +89,16 @@ def test_a_failed_run_is_what_it_was_asked() -> None:
 
     assert [one.text for one in session.messages] == ["S", "Hi"]
     assert session.id == "th"
+
+
+def test_a_bulk_export_is_read() -> None:
+    """There inputs, outputs and what is beside them are JSON text, and the counts beside the answer."""
+    whole = run(
+        [USER], {"choices": [{"message": ASSISTANT}], "usage_metadata": {"input_tokens": 7}}
+    )
+    extra = json.dumps({"metadata": {"thread_id": "x"}})
+    texts = {key: json.dumps(whole[key]) for key in ("inputs", "outputs")}
+    session = read_one({**whole, **texts, "extra": extra})
+
+    assert [message.text for message in session.messages] == ["Hi", "Yes"]
+    assert (session.id, session.messages[1].usage) == ("x", Usage(input_tokens=7))

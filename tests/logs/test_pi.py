@@ -167,3 +167,50 @@ def test_a_compaction_without_a_message_before_it_is_noted() -> None:
 
     assert len(session.messages) == 1
     assert session.messages[0].metadata is None
+
+
+def entry(id: str, parent: str | None, kind: str = "message", **fields: Any) -> dict[str, Any]:
+    if kind == "message":
+        fields = {"message": {"role": "user", "content": id}}
+    return {"type": kind, "id": id, "parentId": parent, **fields}
+
+
+def test_a_branch_that_was_left_is_no_part_of_the_conversation() -> None:
+    """What leads to the last line is read; what was told of another branch is printed."""
+    session = read_one(
+        HEADER,
+        entry("a", None),
+        entry("b", "a"),
+        entry("cut", "b", "compaction", summary="S", tokensBefore=9),
+        entry("sum", "a", "branch_summary", summary="I tried b."),
+        entry("note", "sum", "custom_message", customType="todo", content="One is open."),
+        entry("c", "note"),
+        entry("name", "c", "session_info", name="Work"),
+    )
+
+    assert [(one.role, one.name, one.text) for one in session.messages] == [
+        ("user", None, "a"),
+        ("tool", "branch_summary", "I tried b."),
+        ("tool", "todo", "One is open."),
+        ("user", None, "c"),
+    ]
+    assert session.title == "Work"
+    assert session.notes == ("records left out: line of a left branch (2)",)
+
+
+def test_a_branch_may_be_left_before_anything_is_said_on_the_next() -> None:
+    """The last line says where the user is, whatever it is."""
+    session = read_one(entry("a", None), entry("b", "a"), entry("mark", "a", "label", label="x"))
+
+    assert [message.text for message in session.messages] == ["a"]
+
+
+def test_a_command_that_the_model_is_not_shown_is_left_out() -> None:
+    """A command of the user that stays out of the context is counted in a note."""
+    session = read_one(
+        line(role="user", content="Hi."),
+        line(role="bashExecution", command="ls", output="a", excludeFromContext=True),
+    )
+
+    assert len(session.messages) == 1
+    assert session.notes == ("records left out: bashExecution (1)",)

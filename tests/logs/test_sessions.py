@@ -28,6 +28,13 @@ CHAT = {
         }
     }
 }
+OPENCODE = {"info": {"role": "user"}, "parts": [{"type": "text", "text": "Hi."}]}
+SDK_EVENT = {
+    "kind": "MessageEvent",
+    "source": "user",
+    "timestamp": "",
+    "llm_message": {"role": "user", "content": [{"type": "text", "text": "Hi."}]},
+}
 EVENT = {"id": 0, "source": "user", "action": "message", "args": {"content": "Hi."}}
 
 
@@ -66,6 +73,11 @@ SAMPLES: list[tuple[str, bytes]] = [
     ("openhands", lines({"instance_id": "i", "history": [EVENT]})),
     ("openhands", lines([EVENT])),
     ("openhands", lines(EVENT, EVENT)),
+    ("openhands", lines(SDK_EVENT, SDK_EVENT)),
+    ("openhands", lines({"items": [SDK_EVENT]})),
+    ("opencode", lines({"info": {"id": "s"}, "messages": [OPENCODE]})),
+    ("opencode", lines([OPENCODE, OPENCODE])),
+    ("swe-agent", lines({"trajectory_format": "mini-swe-agent-1.1", "messages": [HI]})),
     ("langchain", lines([{"type": "human", "data": {"content": "Hi."}}])),
     ("langchain", lines({"messages": [{"type": "human", "content": "Hi."}]})),
     ("langchain", lines({"type": "human", "content": "Hi."}, {"type": "ai", "content": "Yes."})),

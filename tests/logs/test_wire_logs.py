@@ -117,20 +117,40 @@ def test_spans_that_grow_are_one_session() -> None:
     assert (len(session.messages), session.calls) == (3, (1, 3))
 
 
+def _otlp(value: Any) -> dict[str, Any]:
+    """Return *value* as OTLP writes any."""
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": _pairs(value)}}
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [_otlp(one) for one in value]}}
+    return {"intValue": f"{value}"} if isinstance(value, int) else {"stringValue": value}
+
+
+def _pairs(fields: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": _otlp(value)} for key, value in fields.items()]
+
+
 def _exported(*spans: dict[str, Any]) -> dict[str, Any]:
-    pairs = [
-        [
-            {
-                "key": key,
-                "value": {"intValue": f"{value}"}
-                if isinstance(value, int)
-                else {"stringValue": value},
-            }
-            for key, value in one.items()
-        ]
+    written = [{"attributes": _pairs(one)} for one in spans]
+    return {"resourceSpans": [{"scopeSpans": [{"spans": written}]}]}
+
+
+def _structured(*spans: dict[str, Any]) -> dict[str, Any]:
+    """Return log records of *spans*, whose messages are values and not JSON text."""
+    texts = ("gen_ai.input.messages", "gen_ai.output.messages")
+    values = [
+        {key: json.loads(value) if key in texts else value for key, value in one.items()}
         for one in spans
     ]
-    return {"resourceSpans": [{"scopeSpans": [{"spans": [{"attributes": one} for one in pairs]}]}]}
+    written = [{"eventName": "x", "attributes": _pairs(one)} for one in values]
+    return {"resourceLogs": [{"scopeLogs": [{"logRecords": written}]}]}
+
+
+def _with_events(span: dict[str, Any]) -> dict[str, Any]:
+    """Return *span* with its messages in an event and all else beside it."""
+    held = {key: value for key, value in span.items() if key.endswith(".messages")}
+    own = {key: value for key, value in span.items() if key not in held}
+    return {"attributes": own, "events": [{"attributes": {}}, {"attributes": held}]}
 
 
 @pytest.mark.parametrize(
@@ -140,8 +160,10 @@ def _exported(*spans: dict[str, Any]) -> dict[str, Any]:
         lambda spans: [[{"name": "chat", "attributes": one} for one in spans]],
         lambda spans: [_exported(*spans)],
         lambda spans: [_exported(one) for one in spans],
+        lambda spans: [_structured(*spans)],
+        lambda spans: [_with_events(one) for one in spans],
     ],
-    ids=["lines of an SDK", "a list", "OTLP", "lines of OTLP"],
+    ids=["lines of an SDK", "a list", "OTLP", "lines of OTLP", "log records", "events of spans"],
 )
 def test_exported_spans_are_read(records: Callable[..., list[Any]]) -> None:
     """An SDK and a collector put messages and counts into spans, beside spans without messages."""
@@ -161,6 +183,18 @@ def test_exported_spans_are_read(records: Callable[..., list[Any]]) -> None:
     assert (session.id, session.format, session.calls) == ("c", "otel", (1, 3))
     assert [message.text for message in session.messages] == ["Hi.", "Yes.", "Hi."]
     assert session.messages[1].usage == Usage(input_tokens=9, cache_read_tokens=4)
+
+
+def test_the_span_of_an_agent_is_no_second_conversation() -> None:
+    """What it was given and answered is in the spans of its calls; without these it is read."""
+    said = {"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}
+    asked, answered = "gen_ai.input.messages", "gen_ai.output.messages"
+    held = {asked: json.dumps([OTEL]), answered: json.dumps([said])}
+    call = {"gen_ai.operation.name": "chat", asked: json.dumps([OTEL, OTEL]), answered: "[]"}
+    agent = {"gen_ai.operation.name": "invoke_agent", **held}
+
+    assert [len(one.messages) for one in read(_exported(call, agent))] == [2]
+    assert [one.messages[1].text for one in read(_exported(agent))] == ["Yes."]
 
 
 def test_items_are_sorted_by_conversation() -> None:

@@ -25,6 +25,7 @@ from foldline.history.codec import decode_json
 from foldline.history.formats.anthropic import message_from_anthropic
 from foldline.history.formats.openai_chat import CHAT_FIELDS, chat_message
 from foldline.history.formats.openai_responses import message_from_openai_responses
+from foldline.history.formats.otel import from_otel
 from foldline.history.formats.wire import (
     Object,
     as_text,
@@ -114,6 +115,8 @@ def _message(vendor: NativeFormat | None, item: Object) -> Message:
     _check_calls(fields)
     if vendor is NativeFormat.OPENAI_RESPONSES:
         return message_from_openai_responses(fields)
+    if vendor is NativeFormat.OTEL:
+        return from_otel([fields])[0]
     sent = {key: value for key, value in fields.items() if key in CHAT_FIELDS}
     rest = {key: value for key, value in fields.items() if key not in CHAT_FIELDS}
     convert = message_from_anthropic if vendor is NativeFormat.ANTHROPIC else chat_message

@@ -44,7 +44,13 @@ from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_item, lists_in, read_each
 
 
-__all__ = ["LANGCHAIN", "is_langchain", "message_from_langchain", "vendor_calls"]
+__all__ = [
+    "LANGCHAIN",
+    "is_langchain",
+    "message_from_langchain",
+    "reported_usage",
+    "vendor_calls",
+]
 
 
 _TYPES: dict[str, Role] = {
@@ -109,7 +115,7 @@ def message_from_langchain(fields: Object) -> Message | None:
         id=maybe_text(body.get("id")) or None,
         name=maybe_text(body.get("name")) or None,
         metadata=(metadata | scalars(body, ("status",))) or None,
-        usage=_usage(maybe_object(body.get("usage_metadata"))),
+        usage=reported_usage(maybe_object(body.get("usage_metadata"))),
     )
 
 
@@ -210,7 +216,8 @@ def vendor_calls(extra: Object) -> Iterator[ToolCallPart]:
         yield ToolCallPart(maybe_text(call.get("id")), name, maybe_text(arguments))
 
 
-def _usage(report: Object) -> Usage | None:
+def reported_usage(report: Object) -> Usage | None:
+    """Return the counts of *report*, in LangChain's `usage_metadata`; None without any."""
     read = maybe_object(report.get("input_token_details"))
     written = maybe_object(report.get("output_token_details"))
     return usage_or_none(

@@ -4,12 +4,17 @@ Runs of LangSmith: one, a list of them, or one a line, in any order.
 The runs that are model calls are read, in the order of their times, as a log of requests (see
 `logs.growth`); an export without any has the runs whose inputs hold messages. These are LangChain's
 or a vendor's. The id of a session is that of the thread in the run's metadata, else of the trace:
-a run's own `session_id` is its project.
+a run's own `session_id` is its project. A bulk export has inputs and outputs as JSON text.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
+from msgspec.structs import replace
+
+from foldline.errors import FormatError
+from foldline.history.codec import decode_json
 from foldline.history.formats.responses import read_response
 from foldline.history.formats.wire import (
     Object,
@@ -25,10 +30,10 @@ from foldline.logs.chat_jsonl import chat_messages
 from foldline.logs.document import Document, Record
 from foldline.logs.growth import Recording, joined
 from foldline.logs.importer import CONVERSATION, Importer, Session, read_each
-from foldline.logs.langchain import is_langchain, message_from_langchain
+from foldline.logs.langchain import is_langchain, message_from_langchain, reported_usage
 
 
-__all__ = ["LANGSMITH", "given_messages", "run_recording"]
+__all__ = ["LANGSMITH", "decoded", "given_messages", "run_recording"]
 
 
 _VENDORS = {
@@ -40,15 +45,28 @@ _VENDORS = {
 
 def _matches(document: Document) -> bool:
     fields = maybe_object(document.first)
-    inputs = fields.get("inputs")
+    inputs = decoded(fields.get("inputs"))
     return isinstance(inputs, dict) and ("run_type" in fields or "messages" in inputs)
 
 
 def _read(document: Document) -> tuple[Session, ...]:
-    runs = [record for record in document.records if given_messages(maybe_object(record.value))]
+    whole = [replace(one, value=_run(maybe_object(one.value))) for one in document.records]
+    runs = [record for record in whole if given_messages(record.value)]
     calls = [one for one in runs if maybe_object(one.value).get("run_type") == "llm"] or runs
     calls.sort(key=lambda one: first_text(maybe_object(one.value), "start_time"))
     return joined(read_each(calls, run_recording, "the run"))
+
+
+def _run(fields: Object) -> Object:
+    return {**fields, **{key: decoded(fields.get(key)) for key in ("inputs", "outputs", "extra")}}
+
+
+def decoded(value: Any) -> Any:
+    """Return what *value* holds if it is JSON text, else itself."""
+    if isinstance(value, str) and value.startswith(("{", "[")):
+        with suppress(FormatError):
+            return decode_json(value)
+    return value
 
 
 def given_messages(run: Object) -> list[Any]:
@@ -65,8 +83,12 @@ def run_recording(run: Object, *, format: str = "langsmith") -> Recording:
     sent = _messages(given_messages(run))
     if system := maybe_text(maybe_object(run.get("inputs")).get("system")):
         sent = (Message.system(system), *sent)
+    outputs = maybe_object(run.get("outputs"))
     with at("outputs"):
-        answer = _answer(maybe_object(run.get("outputs")))
+        answer = _answer(outputs)
+    usage = reported_usage(maybe_object(outputs.get("usage_metadata")))
+    if answer and usage and not answer[-1].usage:
+        answer = (*answer[:-1], replace(answer[-1], usage=usage))
     if [one.parts for one in answer[: len(sent)]] == [one.parts for one in sent]:
         # A graph answers with all of its messages.
         answer = answer[len(sent) :]

@@ -1,9 +1,10 @@
 """
 Sessions of the coding agent pi.
 
-JSON lines: a `session` header, then `message` lines beside changes of model and level. Messages
-are in the order of the file, those that a compaction or a branch of the session tree left out
-included. What a compaction wrote is kept in the metadata of the message before it. A thinking
+JSON lines: a `session` header, then `message` lines beside changes of model and level. Since its
+version 2 they are a tree (`parentId`): those that lead to the last line are read, in the order of the file,
+those that a compaction left out included. What a compaction wrote is kept in the metadata of the message
+before it, and what was told of a branch that was left is printed, as is what an extension says. A thinking
 signature belongs to the vendor's request that made it and is left out.
 """
 
@@ -35,6 +36,7 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
+from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
 from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each
 
@@ -57,6 +59,8 @@ class _Log(Reading):
         super().__init__()
         # For each line, how many messages there were before it.
         self.starts: list[int] = []
+        # The ids of the lines on branches that were left.
+        self.left: frozenset[str] = frozenset()
 
 
 def _matches(document: Document) -> bool:
@@ -71,16 +75,32 @@ def _is_message(record: Record) -> bool:
 
 def _read(document: Document) -> tuple[Session, ...]:
     log = _Log()
+    lines = [maybe_object(record.value) for record in document.records]
+    log.left = abandoned([_linked(line) for line in lines if "parentId" in line])
     read_each(document.records, partial(_take, log), "the line")
     return (log.session(PI.name),)
+
+
+def _linked(line: Object) -> Line:
+    return Line(id=first_text(line, "id"), parent=first_text(line, "parentId"))
 
 
 def _take(log: _Log, line: Object) -> None:
     log.starts.append(len(log.messages))
     kind = as_text(line.get("type"), "type")
     match kind:
+        case _ if first_text(line, "id") in log.left:
+            log.skipped["line of a left branch"] += 1
+        case "message" if maybe_object(line.get("message")).get("excludeFromContext") is True:
+            log.skipped["bashExecution"] += 1
         case "message":
             log.messages.append(_message(line))
+        case "custom_message" | "branch_summary":
+            name, created_at = (
+                first_text(line, "customType") or kind,
+                maybe_time(line.get("timestamp")),
+            )
+            log.messages.append(printed_message(_plain(line), name=name, created_at=created_at))
         case "compaction":
             compaction = scalars(line, _COMPACTION)
             first_kept = line.get("firstKeptEntryIndex")
@@ -89,6 +109,8 @@ def _take(log: _Log, line: Object) -> None:
             log.compact(compaction, f" of {maybe_count(line.get('tokensBefore')):,} tokens")
         case "session":
             log.id = maybe_text(line.get("id"))
+        case "session_info":
+            log.title = maybe_text(line.get("name"))
         case _:
             log.skipped[kind] += 1
 

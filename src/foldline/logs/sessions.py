@@ -28,6 +28,7 @@ from foldline.logs.importer import Importer, Session
 from foldline.logs.langchain import LANGCHAIN
 from foldline.logs.langfuse import LANGFUSE
 from foldline.logs.langsmith import LANGSMITH
+from foldline.logs.opencode import OPENCODE
 from foldline.logs.openhands import OPENHANDS
 from foldline.logs.pi import PI
 from foldline.logs.spans import span_records
@@ -48,6 +49,7 @@ FORMATS: tuple[Importer, ...] = (
     AIDER,
     SWE_AGENT,
     OPENHANDS,
+    OPENCODE,
     CHATGPT,
     LANGCHAIN,
     LANGSMITH,

@@ -1,0 +1,155 @@
+"""
+Sessions of opencode: what `opencode export` writes, or a list of its messages.
+
+Source: its `session/message-v2.ts`. A message has `info` and `parts`; each step of the model ends with its
+counts, and its calls hold their results. What the program adds to a message of the user (`synthetic`) is
+printed. The answer to a compaction is its summary, which goes to the metadata of the message before it.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain
+
+from msgspec.structs import replace
+
+from foldline.history.formats.responses import usage_or_none
+from foldline.history.formats.wire import (
+    Object,
+    as_object,
+    as_text,
+    first_text,
+    json_text,
+    maybe_count,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+    maybe_time,
+    media_from_url,
+    scalars,
+)
+from foldline.history.media import modality_of
+from foldline.history.messages import Message, Usage
+from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart
+from foldline.logs.document import Document, Record
+from foldline.logs.importer import (
+    Importer,
+    Reading,
+    Session,
+    first_item,
+    lists_in,
+    printed_message,
+    read_each,
+)
+
+
+__all__ = ["OPENCODE"]
+
+
+# Files of these kinds are repeated as text.
+_AS_TEXT = frozenset({"text/plain", "application/x-directory"})
+
+
+def _matches(document: Document) -> bool:
+    item = maybe_object(first_item(document, "messages"))
+    return isinstance(item.get("parts"), list) and "role" in maybe_object(item.get("info"))
+
+
+def _read(document: Document) -> tuple[Session, ...]:
+    return tuple(
+        _session(maybe_object(held.get("info")), items)
+        for held, items in lists_in(document, "messages")
+    )
+
+
+def _session(info: Object, items: Iterable[Record]) -> Session:
+    log = Reading(first_text(info, "id"))
+    log.title = maybe_text(info.get("title"))
+    read_each(items, partial(_take, log), "the message")
+    return log.session(OPENCODE.name)
+
+
+def _take(log: Reading, item: Object) -> None:
+    info = as_object(item.get("info"), "info")
+    parts = [as_object(part, "the part") for part in maybe_list(item.get("parts"))]
+    if info.get("role") == "user":
+        said = [*_asked(parts)]
+    elif info.get("summary") is True:
+        texts = [part.content for part in _content(parts) if isinstance(part, TextPart)]
+        log.compact({"summary": "\n".join(texts)})
+        return
+    else:
+        said = [*_answered(info, parts)]
+    created_at = maybe_time(maybe_object(info.get("time")).get("created"))
+    log.messages.extend(replace(one, created_at=created_at) for one in said)
+
+
+def _asked(parts: Iterable[Object]) -> Iterator[Message]:
+    own = tuple(_content(part for part in parts if part.get("synthetic") is not True))
+    added = tuple(_content(part for part in parts if part.get("synthetic") is True))
+    if own:
+        yield Message(role="user", parts=own)
+    if added:
+        yield replace(printed_message("", name=OPENCODE.name), parts=added)
+
+
+def _answered(info: Object, parts: Iterable[Object]) -> Iterator[Message]:
+    metadata = scalars({"model": info.get("modelID")}, ("model",)) or None
+    step: list[Object] = []
+    for part in chain(parts, [{"type": "step-finish"}]):
+        step.append(part)
+        if part.get("type") == "step-finish":
+            if said := tuple(_content(step)):
+                usage = _usage(maybe_object(part.get("tokens")))
+                yield Message(role="assistant", parts=said, usage=usage, metadata=metadata)
+            yield from chain.from_iterable(map(_result, step))
+            step = []
+
+
+def _content(parts: Iterable[Object]) -> Iterator[Part]:
+    for part in parts:
+        text, mime = maybe_text(part.get("text")), maybe_text(part.get("mime"))
+        match part.get("type"):
+            case "text" if text and part.get("ignored") is not True:
+                yield TextPart(text)
+            case "reasoning" if text:
+                yield ReasoningPart(text)
+            case "file" if mime not in _AS_TEXT:
+                yield media_from_url(maybe_text(part.get("url")), modality_of(mime))
+            case "tool":
+                given = maybe_object(part.get("state")).get("input") or {}
+                yield ToolCallPart(_id(part), maybe_text(part.get("tool")), json_text(given))
+            case _:
+                pass
+
+
+def _result(part: Object) -> Iterator[Message]:
+    state = maybe_object(part.get("state"))
+    if state.get("status") in ("completed", "error"):
+        name = maybe_text(part.get("tool")) or None
+        yield Message.tool(_id(part), first_text(state, "output", "error"), name=name)
+
+
+def _id(part: Object) -> str:
+    return as_text(part.get("callID"), "callID")
+
+
+def _usage(tokens: Object) -> Usage | None:
+    cache = maybe_object(tokens.get("cache"))
+    read, written = maybe_count(cache.get("read")), maybe_count(cache.get("write"))
+    thought = maybe_count(tokens.get("reasoning"))
+    return usage_or_none(
+        input_tokens=maybe_count(tokens.get("input")) + read + written,
+        output_tokens=maybe_count(tokens.get("output")) + thought,
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+        reasoning_tokens=thought,
+    )
+
+
+OPENCODE = Importer(
+    name="opencode",
+    description="session of opencode (its export, or a list of its messages)",
+    matches=_matches,
+    read=_read,
+)
+"""The importer of opencode's sessions."""
