@@ -392,12 +392,9 @@ class ContextOverflowError(ModelError):
         self.tokens = tokens
         size = "" if tokens is None else f" of {tokens} tokens"
         room = "" if window is None else f" of {window} tokens"
-        super().__init__(
-            message
-            or f"a request{size} does not fit the window{room} of {model}, and its view cannot be "
-            "folded further: enable history reduction, or lower its target or the summary budget",
-            status=status,
-        )
+        text = f"a request{size} does not fit the window{room} of {model}, and its view cannot be "
+        text += "folded further: enable history reduction, or lower its target or the summary budget"
+        super().__init__(message or text, status=status)
 
 
 class ServiceThreadLostError(ModelError):

@@ -352,9 +352,9 @@ def test_an_option_replaces_the_strategy_of_a_file(run: Run, chat: Path, tmp_pat
 
 def test_notes_are_few_and_on_one_line_each(run: Run, tmp_path: Path) -> None:
     """Of many notes the first five are shown, and how many there are more."""
-    said = {"sessionId": "s", "uuid": "u", "parentUuid": None}
-    lines = [{"type": "user", **said, "message": {"role": "user", "content": "hello"}}]
-    lines += [{"type": "user", **said, "message": {"role": "user"}} for _ in range(8)]
+    said = {"type": "user", "sessionId": "s", "parentUuid": None}
+    lines = [{**said, "uuid": "u", "message": {"role": "user", "content": "hello"}}]
+    lines += [{**said, "uuid": f"u{at}", "message": {"role": "user"}} for at in range(8)]
     (tmp_path / "odd.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
 
     outcome = run("plan", "odd.jsonl", "--json")
