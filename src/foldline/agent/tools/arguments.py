@@ -1,7 +1,7 @@
 """The arguments of a call: read, checked and converted for the function."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields as fields_of
 from dataclasses import is_dataclass
 from decimal import Decimal
@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any, cast
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, field
 
 from foldline.agent.tools.schema import JsonSchema, foreign_value
 from foldline.agent.tools.signature import Parameter, Signature, ToolContext
@@ -31,6 +31,10 @@ class ArgumentReader(Struct, frozen=True, kw_only=True):
     fields: type[Struct] | None = None
     # The names of the parameters that get the `ToolContext`.
     contexts: tuple[str, ...] = ()
+    # What makes the defaults where the function itself has a `Field` of pydantic.
+    makers: Mapping[str, Callable[[], object]] = field(
+        default_factory=dict[str, Callable[[], object]]
+    )
 
     def read(
         self, text: str, context: ToolContext, *, schema: Mapping[str, Any]
@@ -38,7 +42,8 @@ class ArgumentReader(Struct, frozen=True, kw_only=True):
         """Return the keyword arguments in *text*; numbers and booleans may be strings."""
         text = text if text.strip() else "{}"
         given = _any_object(text) if self.fields is None else _checked(text, self.fields, schema)
-        return given | dict.fromkeys(self.contexts, context)
+        made = {name: make() for name, make in self.makers.items() if name not in given}
+        return made | given | dict.fromkeys(self.contexts, context)
 
 
 def reader_of(signature: Signature, *, name: str) -> ArgumentReader:
@@ -54,7 +59,8 @@ def reader_of(signature: Signature, *, name: str) -> ArgumentReader:
     except (TypeError, ValueError, NameError, RuntimeError) as error:
         message = f"the arguments of tool {name!r} cannot be read: {error}"
         raise ConfigError(message) from error
-    return ArgumentReader(fields=fields, contexts=signature.contexts)
+    makers = {one.name: one.maker for one in signature.parameters if one.maker}
+    return ArgumentReader(fields=fields, contexts=signature.contexts, makers=makers)
 
 
 def _field(one: Parameter) -> tuple[str, Any] | tuple[str, Any, object]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeAlias, Union, cast
 
 from msgspec import UNSET, Meta, Struct
 
+from foldline.agent.tools.limits import field_default, is_field, limited
 from foldline.errors import ConfigError
 from foldline.threads.read_only import ReadOnlyThread
 
@@ -110,6 +111,8 @@ class Parameter(Struct, frozen=True, kw_only=True):
     # UNSET if the model must give it.
     default: object = UNSET
     description: str = ""
+    # What makes the default, if the function's own is a `Field` of pydantic with one.
+    maker: Callable[[], object] | None = None
 
 
 class Signature(Struct, frozen=True, kw_only=True):
@@ -138,20 +141,33 @@ def read_signature(function: ToolFunction, *, name: str) -> Signature:
     plain = without_partial(function)
     hints = _hints(plain, name)
     told = read_docstring(_docstring(plain))
-    wanted = [(one, hints.get(one.name, Any)) for one in _parameters(function, name)]
+    wanted = [(one, _hint(one, hints)) for one in _parameters(function, name)]
     return Signature(
         parameters=tuple(
-            Parameter(
-                name=one.name,
-                annotation=_readable(hint),
-                default=UNSET if one.default is inspect.Parameter.empty else one.default,
-                description=_own_description(hint) or told.parameters.get(one.name, ""),
-            )
-            for one, hint in wanted
-            if not _is_context(hint)
+            _parameter(one, hint, told.parameters) for one, hint in wanted if not _is_context(hint)
         ),
         contexts=tuple(one.name for one, hint in wanted if _is_context(hint)),
         description=told.description,
+    )
+
+
+def _hint(one: inspect.Parameter, hints: Mapping[str, object]) -> Any:
+    hint = hints.get(one.name, Any)
+    return Annotated[hint, one.default] if is_field(one.default) else hint
+
+
+def _parameter(one: inspect.Parameter, hint: Any, told: Mapping[str, str]) -> Parameter:
+    maker, default = field_default(one.default), one.default
+    if maker is not None:
+        default = maker()
+    elif is_field(default) or default is inspect.Parameter.empty:
+        default = UNSET
+    return Parameter(
+        name=one.name,
+        annotation=_readable(hint),
+        default=default,
+        description=_own_description(hint) or told.get(one.name, ""),
+        maker=maker,
     )
 
 
@@ -225,7 +241,7 @@ def _readable(hint: Any) -> Any:
         return _INSTEAD[hint]
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
-        return Annotated[(_readable(inner[0]), *inner[1:])]
+        return Annotated[(limited(_readable(inner[0]), inner[1:]), *inner[1:])]
     if origin is None or origin is typing.Literal or not inner:
         return hint
     changed = tuple(map(_readable, inner))
