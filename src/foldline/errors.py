@@ -393,9 +393,7 @@ class ContextOverflowError(ModelError):
         size = "" if tokens is None else f" of {tokens} tokens"
         room = "" if window is None else f" of {window} tokens"
         text = f"a request{size} does not fit the window{room} of {model}, and its view cannot be "
-        text += (
-            "folded further: enable history reduction, or lower its target or the summary budget"
-        )
+        text += "folded further: enable history reduction, lower its target or the summary budget"
         super().__init__(message or text, status=status)
 
 
