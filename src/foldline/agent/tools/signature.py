@@ -174,7 +174,10 @@ def _parameter(one: inspect.Parameter, hint: Any, told: Mapping[str, str]) -> Pa
 def _check(function: object, name: str) -> None:
     if isinstance(function, type) or not callable(function):
         what = function.__name__ if isinstance(function, type) else type(function).__name__
-        message = f"tool {name!r} must be a function, a method or a callable object, got {what}"
+        message = (
+            f"tool {name!r} must be a function, a method or a callable object, got {what}: "
+            "`Tool(name=…, parameters=…, function=…)` has a JSON schema from elsewhere"
+        )
         raise ConfigError(message)
 
 
