@@ -20,6 +20,7 @@ Anthropic's. How the lines become sessions:
 - Notices of the program (`system` and others) are never sent to a model, and what it says about
   an error of the API is no answer; they are counted in a note.
 - A line that cannot be read is named in a note; such logs have them.
+- Qwen Code writes the same lines around contents of Gemini, which `logs.qwen_code` reads.
 """
 
 from typing import Any
@@ -44,12 +45,13 @@ from foldline.history.messages import Message
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
 from foldline.logs.importer import Importer, Reading, Session
+from foldline.logs.qwen_code import is_from_program, messages_of_line
 
 
 __all__ = ["CLAUDE_CODE"]
 
 
-_SPOKEN = frozenset({"user", "assistant"})
+_SPOKEN = frozenset({"user", "assistant", "tool_result"})
 _IDENTITY = ("sessionId", "session_id", "uuid", "parentUuid")
 _KEPT = ("requestId", "isMeta")
 
@@ -174,9 +176,10 @@ def _linked(line: Object, uuid: str) -> Line:
 def _take(thread: _Thread, line: Object, record: Record, left: frozenset[str]) -> None:
     kind = maybe_text(line.get("type"))
     uuid = first_text(line, "uuid")
-    if title := first_text(line, "customTitle", "aiTitle"):
+    named = maybe_object(line.get("systemPayload")) or line
+    if title := first_text(named, "customTitle", "aiTitle"):
         # The user's own name for it comes before the program's.
-        thread.title = title if "customTitle" in line else thread.title or title
+        thread.title = title if "customTitle" in named else thread.title or title
     elif kind and kind not in _SPOKEN:
         thread.skipped[kind] += 1
     elif line.get("isApiErrorMessage") is True:
@@ -206,6 +209,13 @@ def _owner(log: _Log, line: Object) -> str:
 
 def _say(thread: _Thread, line: Object) -> None:
     said = as_object(line.get("message"), "message")
+    if "parts" in said:
+        is_printed = is_from_program(line)
+        thread.messages.extend(
+            _printed(one) if is_printed and one.role == "user" else one
+            for one in messages_of_line(line)
+        )
+        return
     if line.get("isCompactSummary") is True and thread.messages:
         summary = message_from_anthropic({"role": "user", "content": said.get("content")}).text
         thread.compact({"summary": summary})
@@ -214,7 +224,7 @@ def _say(thread: _Thread, line: Object) -> None:
     item = {"role": said.get("role"), "content": _plain(content)}
     message = _message(line, said, message_from_anthropic(item))
     if message.role == "user" and _is_printed(line, thread):
-        message = replace(message, role="tool", name=CLAUDE_CODE.name, native=None)
+        message = _printed(message)
     blocks = {json_text(block): block for block in maybe_list(content)} if id else {}
     if id and id == thread.open_id:
         first = thread.messages.pop()
@@ -232,6 +242,10 @@ def _say(thread: _Thread, line: Object) -> None:
     if id:
         thread.reported[id] = len(thread.messages)
     thread.messages.append(message)
+
+
+def _printed(message: Message) -> Message:
+    return replace(message, role="tool", name=CLAUDE_CODE.name, native=None)
 
 
 def _is_printed(line: Object, thread: _Thread) -> bool:
@@ -267,7 +281,7 @@ def _message(line: Object, said: Object, message: Message) -> Message:
 
 CLAUDE_CODE = Importer(
     name="claude-code",
-    description="session log of Claude Code (JSON lines)",
+    description="session log of Claude Code or Qwen Code (JSON lines)",
     matches=_matches,
     read=_read,
 )
