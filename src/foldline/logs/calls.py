@@ -1,7 +1,8 @@
 """
-Calls of a model in the records of other programs: HAR files, the invocation log of Amazon Bedrock, Helicone.
+Calls of a model in the records of other programs.
 
-Each call becomes a record of a proxy, a `request` beside its `response`. A request of Converse becomes one that
+They are HAR files, the invocation log of Amazon Bedrock, exports of Helicone, and spans that have an attribute
+for each field. Each call becomes a record of a proxy, a `request` beside its `response`. A request of Converse becomes one that
 has its answer as its last message.
 """
 
@@ -11,6 +12,7 @@ from typing import Any
 from foldline.history.formats.wire import Object, maybe_list, maybe_object
 from foldline.logs.converse import is_turn
 from foldline.logs.document import Document, Record
+from foldline.logs.flat_spans import flat_exchanges
 from foldline.logs.importer import decoded
 
 
@@ -30,6 +32,7 @@ def call_records(document: Document) -> tuple[Record, ...]:
 def _exchanges(fields: Object) -> Iterator[tuple[Any, Any]]:
     yield _at(fields, "input", "inputBodyJson"), _at(fields, "output", "outputBodyJson")
     yield _at(fields, "request_body"), _at(fields, "response_body")
+    yield from flat_exchanges(fields)
     for entry in map(maybe_object, maybe_list(_at(fields, "log", "entries"))):
         yield _at(entry, "request", "postData", "text"), _at(entry, "response", "content", "text")
 
