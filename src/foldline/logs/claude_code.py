@@ -12,7 +12,7 @@ Anthropic's. How the lines become sessions:
   before it. If nothing is before it, the file continues another one and it stays a message.
 - `summary` lines name sessions, as `custom-title` and `ai-title` do since 2026: they become titles.
 - What the user says while the model works is an attachment, a `queued_command`, and no line of the user.
-- What the program says in the user's place (`isMeta`, an `origin` that is not human) is printed, but for
+- What the program says in the user's place (`isMeta`, an `origin` that is no human) is printed, but for
   the text that a command of the user stands for.
 - Compactions may write older lines once more, with their ids: the first of them counts.
 - When the user goes back and says something else, the log forks (`parentUuid`, see
@@ -54,6 +54,8 @@ __all__ = ["CLAUDE_CODE"]
 _SPOKEN = frozenset({"user", "assistant", "tool_result"})
 _IDENTITY = ("sessionId", "session_id", "uuid", "parentUuid")
 _KEPT = ("requestId", "isMeta")
+# A channel brings what the user writes in another program, such as a messenger.
+_PEOPLE = frozenset({"human", "channel"})
 
 
 class _Thread(Reading):
@@ -251,7 +253,7 @@ def _printed(message: Message) -> Message:
 def _is_printed(line: Object, thread: _Thread) -> bool:
     """Whether the program says *line* in the user's place, where he has given no command."""
     if origin := first_text(maybe_object(line.get("origin")), "kind"):
-        return origin != "human"
+        return origin not in _PEOPLE
     said = thread.messages[-1].text if thread.messages else ""
     return (line.get("isMeta") or line.get("isSynthetic")) is True and "<command-name>" not in said
 
