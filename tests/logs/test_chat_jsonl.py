@@ -95,8 +95,10 @@ def test_fields_of_the_log_are_metadata() -> None:
 def test_times_have_zones(time: Any, created_at: datetime | None) -> None:
     """Milliseconds and ISO 8601 are read, UTC if there is no zone; what is no time is left open."""
     (session,) = read([{"role": "user", "content": "Hi.", "timestamp": time}])
+    (of_cline,) = read([{"role": "user", "content": "Hi.", "ts": time}])
 
     assert session.messages[0].created_at == created_at
+    assert of_cline.messages[0].created_at == created_at
 
 
 def test_calls_without_ids_are_answered_in_order() -> None:

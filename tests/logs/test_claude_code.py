@@ -227,6 +227,7 @@ def test_the_program_is_not_the_user() -> None:
         line("user", "Go on from there.", isSynthetic=True),
         line("user", "A task has ended.", origin={"kind": "task-notification"}),
         line("user", "Thanks.", origin={"kind": "human"}),
+        line("user", "By phone.", origin={"kind": "channel"}, isMeta=True),
         line("user", [result("a")], isMeta=True),
     )
 
@@ -236,6 +237,7 @@ def test_the_program_is_not_the_user() -> None:
         ("tool", "claude-code"),
         ("tool", "claude-code"),
         ("tool", "claude-code"),
+        ("user", None),
         ("user", None),
         ("tool", None),
     ]

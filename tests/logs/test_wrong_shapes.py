@@ -101,6 +101,11 @@ ONLY: list[tuple[str, Any, str]] = [
         [HI, {"role": "assistant", "content": "", "toolInvocations": [{"toolCallId": "c"}]}],
         "document: message 1: toolInvocations is the Vercel AI SDK's: write",
     ),
+    (
+        "chat-jsonl",
+        {"conversation": [HI, {"role": "assistant", "content": [{"type": "toolRequest"}]}]},
+        "document: message 1: toolRequest is goose's: write",
+    ),
 ]
 """A format, a whole document, and the beginning of the error."""
 

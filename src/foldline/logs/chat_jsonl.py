@@ -57,9 +57,12 @@ _SPEAKERS = {
     **dict.fromkeys(("observation", "function_response", "tool"), "tool"),
     "system": "system",
 }
-_FOREIGN = frozenset({"tool-call", "tool-result", "toolInvocations"})
+_FOREIGN = {
+    **dict.fromkeys(("tool-call", "tool-result", "toolInvocations"), "the Vercel AI SDK's"),
+    **dict.fromkeys(("toolRequest", "toolResponse"), "goose's"),
+}
 _ELSEWHERE = frozenset({"type", "parts"})
-_TIMES = ("timestamp", "created_at", "time")
+_TIMES = ("timestamp", "created_at", "time", "ts")
 
 
 def _is_message(value: Any) -> bool:
@@ -134,7 +137,7 @@ def _check_calls(fields: Object) -> None:
     blocks = map(maybe_object, maybe_list(fields.get("content")))
     signs = (*fields, *(maybe_text(block.get("type")) for block in blocks))
     if (sign := next((one for one in signs if one in _FOREIGN), None)) is not None:
-        message = f"{sign} is the Vercel AI SDK's: write calls and results as a vendor does"
+        message = f"{sign} is {_FOREIGN[sign]}: write calls and results as a vendor does"
         raise FormatError(message)
 
 

@@ -12,7 +12,7 @@ Anthropic's. How the lines become sessions:
   before it. If nothing is before it, the file continues another one and it stays a message.
 - `summary` lines name sessions, as `custom-title` and `ai-title` do since 2026: they become titles.
 - What the user says while the model works is an attachment, a `queued_command`, and no line of the user.
-- What the program says in the user's place (`isMeta`, an `origin` that is not human) is printed, but for
+- What the program says in the user's place (`isMeta`, an `origin` that is no human) is printed, but for
   the text that a command of the user stands for.
 - Compactions may write older lines once more, with their ids: the first of them counts.
 - When the user goes back and says something else, the log forks (`parentUuid`, see
@@ -20,6 +20,7 @@ Anthropic's. How the lines become sessions:
 - Notices of the program (`system` and others) are never sent to a model, and what it says about
   an error of the API is no answer; they are counted in a note.
 - A line that cannot be read is named in a note; such logs have them.
+- Qwen Code writes the same lines around contents of Gemini, which `logs.qwen_code` reads.
 """
 
 from typing import Any
@@ -44,14 +45,17 @@ from foldline.history.messages import Message
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
 from foldline.logs.importer import Importer, Reading, Session
+from foldline.logs.qwen_code import is_from_program, messages_of_line
 
 
 __all__ = ["CLAUDE_CODE"]
 
 
-_SPOKEN = frozenset({"user", "assistant"})
+_SPOKEN = frozenset({"user", "assistant", "tool_result"})
 _IDENTITY = ("sessionId", "session_id", "uuid", "parentUuid")
 _KEPT = ("requestId", "isMeta")
+# A channel brings what the user writes in another program, such as a messenger.
+_PEOPLE = frozenset({"human", "channel"})
 
 
 class _Thread(Reading):
@@ -174,9 +178,10 @@ def _linked(line: Object, uuid: str) -> Line:
 def _take(thread: _Thread, line: Object, record: Record, left: frozenset[str]) -> None:
     kind = maybe_text(line.get("type"))
     uuid = first_text(line, "uuid")
-    if title := first_text(line, "customTitle", "aiTitle"):
+    named = maybe_object(line.get("systemPayload")) or line
+    if title := first_text(named, "customTitle", "aiTitle"):
         # The user's own name for it comes before the program's.
-        thread.title = title if "customTitle" in line else thread.title or title
+        thread.title = title if "customTitle" in named else thread.title or title
     elif kind and kind not in _SPOKEN:
         thread.skipped[kind] += 1
     elif line.get("isApiErrorMessage") is True:
@@ -206,6 +211,13 @@ def _owner(log: _Log, line: Object) -> str:
 
 def _say(thread: _Thread, line: Object) -> None:
     said = as_object(line.get("message"), "message")
+    if "parts" in said:
+        is_printed = is_from_program(line)
+        thread.messages.extend(
+            _printed(one) if is_printed and one.role == "user" else one
+            for one in messages_of_line(line)
+        )
+        return
     if line.get("isCompactSummary") is True and thread.messages:
         summary = message_from_anthropic({"role": "user", "content": said.get("content")}).text
         thread.compact({"summary": summary})
@@ -214,7 +226,7 @@ def _say(thread: _Thread, line: Object) -> None:
     item = {"role": said.get("role"), "content": _plain(content)}
     message = _message(line, said, message_from_anthropic(item))
     if message.role == "user" and _is_printed(line, thread):
-        message = replace(message, role="tool", name=CLAUDE_CODE.name, native=None)
+        message = _printed(message)
     blocks = {json_text(block): block for block in maybe_list(content)} if id else {}
     if id and id == thread.open_id:
         first = thread.messages.pop()
@@ -234,10 +246,14 @@ def _say(thread: _Thread, line: Object) -> None:
     thread.messages.append(message)
 
 
+def _printed(message: Message) -> Message:
+    return replace(message, role="tool", name=CLAUDE_CODE.name, native=None)
+
+
 def _is_printed(line: Object, thread: _Thread) -> bool:
     """Whether the program says *line* in the user's place, where he has given no command."""
     if origin := first_text(maybe_object(line.get("origin")), "kind"):
-        return origin != "human"
+        return origin not in _PEOPLE
     said = thread.messages[-1].text if thread.messages else ""
     return (line.get("isMeta") or line.get("isSynthetic")) is True and "<command-name>" not in said
 
@@ -267,7 +283,7 @@ def _message(line: Object, said: Object, message: Message) -> Message:
 
 CLAUDE_CODE = Importer(
     name="claude-code",
-    description="session log of Claude Code (JSON lines)",
+    description="session log of Claude Code or Qwen Code (JSON lines)",
     matches=_matches,
     read=_read,
 )

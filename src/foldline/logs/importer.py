@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -9,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.errors import FormatError
+from foldline.history.codec import decode_json
 from foldline.history.formats.wire import (
     Object,
     as_object,
@@ -27,6 +29,7 @@ __all__ = [
     "Importer",
     "Reading",
     "Session",
+    "decoded",
     "each_read",
     "first_item",
     "holds_lists",
@@ -125,6 +128,14 @@ def printed_message(text: str, *, name: str, created_at: datetime | None = None)
     it would have no call, as the user's it would open an exchange, and the system's are never cut.
     """
     return Message(role="tool", parts=(TextPart(text),), name=name, created_at=created_at)
+
+
+def decoded(value: Any) -> Any:
+    """Return what *value* holds if it is JSON text, else itself."""
+    if isinstance(value, str) and value.startswith(("{", "[")):
+        with suppress(FormatError):
+            return decode_json(value)
+    return value
 
 
 def read_each(records: Iterable[Record], read: Callable[[Object], _T], what: str) -> list[_T]:

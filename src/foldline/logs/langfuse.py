@@ -23,8 +23,8 @@ from foldline.history.formats.wire import (
 )
 from foldline.logs.document import Document, Record
 from foldline.logs.growth import joined
-from foldline.logs.importer import Importer, Session, read_each
-from foldline.logs.langsmith import decoded, given_messages, run_recording
+from foldline.logs.importer import Importer, Session, decoded, read_each
+from foldline.logs.langsmith import given_messages, run_recording
 
 
 __all__ = ["LANGFUSE"]

@@ -8,13 +8,10 @@ a run's own `session_id` is its project. A bulk export has inputs and outputs as
 """
 
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
 
-from foldline.errors import FormatError
-from foldline.history.codec import decode_json
 from foldline.history.formats.responses import read_response
 from foldline.history.formats.wire import (
     Object,
@@ -29,11 +26,11 @@ from foldline.history.messages import Message, NativeFormat
 from foldline.logs.chat_jsonl import chat_messages
 from foldline.logs.document import Document, Record
 from foldline.logs.growth import Recording, joined
-from foldline.logs.importer import CONVERSATION, Importer, Session, read_each
+from foldline.logs.importer import CONVERSATION, Importer, Session, decoded, read_each
 from foldline.logs.langchain import is_langchain, message_from_langchain, reported_usage
 
 
-__all__ = ["LANGSMITH", "decoded", "given_messages", "run_recording"]
+__all__ = ["LANGSMITH", "given_messages", "run_recording"]
 
 
 _VENDORS = {
@@ -59,14 +56,6 @@ def _read(document: Document) -> tuple[Session, ...]:
 
 def _run(fields: Object) -> Object:
     return {**fields, **{key: decoded(fields.get(key)) for key in ("inputs", "outputs", "extra")}}
-
-
-def decoded(value: Any) -> Any:
-    """Return what *value* holds if it is JSON text, else itself."""
-    if isinstance(value, str) and value.startswith(("{", "[")):
-        with suppress(FormatError):
-            return decode_json(value)
-    return value
 
 
 def given_messages(run: Object) -> list[Any]:

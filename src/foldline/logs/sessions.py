@@ -16,6 +16,7 @@ from foldline.checks import expect
 from foldline.errors import FormatError, UnknownFormatError
 from foldline.history.formats.wire import maybe_list
 from foldline.logs.aider import AIDER
+from foldline.logs.calls import call_records
 from foldline.logs.chat_jsonl import CHAT_JSONL
 from foldline.logs.chatgpt import CHATGPT
 from foldline.logs.claude_code import CLAUDE_CODE
@@ -116,6 +117,7 @@ def _forms(document: Document) -> Iterator[Document]:
         document = replace(document, records=records)
         yield document
     yield replace(document, records=span_records(document))
+    yield replace(document, records=call_records(document))
 
 
 def _unknown(document: Document) -> NoReturn:

@@ -14,7 +14,7 @@ from foldline.logs.document import Document, Record
 from foldline.logs.vendors import OTEL_MESSAGES
 
 
-__all__ = ["span_records"]
+__all__ = ["span_attributes", "span_records"]
 
 
 _DIGITS = 20
@@ -28,7 +28,7 @@ def span_records(document: Document) -> tuple[Record, ...]:
     found = [
         Record(record.place, attributes)
         for record in document.records
-        for attributes in _attributes(maybe_object(record.value))
+        for attributes in span_attributes(maybe_object(record.value))
         if _holds_messages(attributes)
     ]
     # The span of an agent repeats what those of its calls hold.
@@ -40,7 +40,8 @@ def _holds_messages(attributes: Object) -> bool:
     return not attributes.keys().isdisjoint(OTEL_MESSAGES)
 
 
-def _attributes(fields: Object) -> Iterator[Object]:
+def span_attributes(fields: Object) -> Iterator[Object]:
+    """Yield the attributes of the spans in *fields*, or of the span that it is."""
     nested = (_inside(fields, names) for names in _PATHS)
     for span in chain([fields], *nested):
         own = _pairs(span.get("attributes"))

@@ -20,7 +20,7 @@ from foldline.history.formats import CONVERTERS
 from foldline.history.formats.anthropic import from_anthropic
 from foldline.history.formats.openai_responses import from_openai_responses
 from foldline.history.formats.otel import from_otel
-from foldline.history.formats.responses import joined_stream, read_response
+from foldline.history.formats.responses import joined_events, joined_stream, read_response
 from foldline.history.formats.wire import (
     Object,
     as_list,
@@ -28,6 +28,7 @@ from foldline.history.formats.wire import (
     as_text,
     at,
     first_text,
+    is_list,
     json_text,
     maybe_count,
     maybe_object,
@@ -129,6 +130,8 @@ def _answer(response: Any, native: NativeFormat) -> tuple[Message, ...]:
         return ()
     if isinstance(response, str):
         response = joined_stream(response, native)
+    elif is_list(response):
+        response = joined_events([*map(maybe_object, response)], native)
     return read_response(response, native)
 
 

@@ -1,0 +1,70 @@
+"""
+What the lines of Qwen Code hold: a content of Gemini in an envelope of Claude Code.
+
+Source: its `chatRecordingService.ts`. The envelope is read by `logs.claude_code`, which gives its lines here.
+"""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from foldline.history.formats.responses import usage_or_none
+from foldline.history.formats.wire import (
+    Object,
+    first_text,
+    maybe_count,
+    maybe_list,
+    maybe_object,
+    maybe_time,
+    scalars,
+)
+from foldline.history.messages import Message, Usage
+from foldline.logs.bodies import messages_of
+from foldline.logs.gemini import RESULT, content_parts, tool_of
+
+
+__all__ = ["is_from_program", "messages_of_line"]
+
+
+_ANSWERS = ({"output"}, {"error"})
+
+
+def messages_of_line(line: Object) -> list[Message]:
+    """Return what the content of *line* says, with what the line has beside it."""
+    content = maybe_object(line.get("message"))
+    blocks = [*_blocks(content)]
+    said = messages_of(
+        blocks, is_answer=content.get("role") == "model", parts=content_parts, tool=tool_of
+    )
+    id, created_at = first_text(line, "uuid") or None, maybe_time(line.get("timestamp"))
+    usage = _usage(maybe_object(line.get("usageMetadata")))
+    metadata = scalars(line, ("model",)) or None
+    return [
+        replace(one, id=id, created_at=created_at, usage=usage, metadata=metadata) for one in said
+    ]
+
+
+def is_from_program(line: Object) -> bool:
+    """Whether the program says *line* in the user's place."""
+    return line.get("subtype") in ("notification", "cron") or line.get("provenance") == "system"
+
+
+def _blocks(content: Object) -> Iterator[Object]:
+    for block in map(maybe_object, maybe_list(content.get("parts"))):
+        answer = maybe_object(block.get("functionResponse"))
+        response = maybe_object(answer.get("response"))
+        if response.keys() in _ANSWERS:
+            (said,) = response.values()
+            yield {**block, "functionResponse": {**answer, "response": {RESULT: said}}}
+        else:
+            yield block
+
+
+def _usage(report: Object) -> Usage | None:
+    thought = maybe_count(report.get("thoughtsTokenCount"))
+    return usage_or_none(
+        input_tokens=maybe_count(report.get("promptTokenCount")),
+        output_tokens=maybe_count(report.get("candidatesTokenCount")),
+        cache_read_tokens=maybe_count(report.get("cachedContentTokenCount")),
+        reasoning_tokens=thought,
+    )
