@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from foldline.history.messages import Usage
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
 from tests.logs.reading import read
@@ -216,6 +218,37 @@ def test_what_was_said_during_the_work_is_an_attachment() -> None:
         ("tool", "I am done."),
     ]
     assert session.notes == ("records left out: attachment (1)",)
+
+
+@pytest.mark.parametrize(
+    "attachment",
+    [
+        {"type": "file", "content": {"type": "text", "file": {"content": "A.\n\nB."}}},
+        {"type": "nested_memory", "content": {"path": "/x", "content": "A.\n\nB."}},
+        {"type": "instructions", "files": [{"content": "A."}, {"path": "/y"}, {"content": "B."}]},
+        {"type": "hook_additional_context", "content": ["A.", "B."]},
+        {"type": "hook_additional_context", "content": "A.\n\nB."},
+    ],
+)
+def test_what_is_added_to_the_context_is_printed(attachment: dict[str, Any]) -> None:
+    """Files, instructions and what hooks add are shown to the model; a branch of them is none."""
+    added = {"type": "attachment", "sessionId": "s", "attachment": attachment}
+    (session,) = read(
+        linked("u1", None, content="<command-name>/init</command-name>"),
+        {**added, "uuid": "x1", "parentUuid": "u1"},
+        {**added, "uuid": "x0", "attachment": {"type": "file", "content": {"type": "image"}}},
+        linked("a1", "u1", "assistant"),
+        linked("u2", "a1"),
+        {**added, "uuid": "x2", "parentUuid": "u2"},
+        {**added, "uuid": "x3", "parentUuid": "x2"},
+        linked("u3", "a1"),
+        {**added, "uuid": "x4", "parentUuid": "a1"},
+    )
+
+    assert [message.id for message in session.messages] == ["u1", "x1", "a1", "u3", "x4"]
+    assert [session.messages[at].role for at in (1, 4)] == ["tool", "tool"]
+    assert session.messages[1].text == "A.\n\nB."
+    assert session.notes == ("records left out: attachment (1), message of a left branch (1)",)
 
 
 def test_the_program_is_not_the_user() -> None:

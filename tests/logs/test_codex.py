@@ -130,8 +130,10 @@ def test_what_codex_and_other_agents_say_is_not_the_users() -> None:
     rules["content"].append({"type": "input_text", "text": "<environment_context/>"})
     content = [{"type": "input_text", "text": "Look."}]
     session = read_one(
+        line("session_meta", id="s", history_base={"thread_id": "r"}),
         line("response_item", **rules),
         line("response_item", **said("user", "Hi.")),
+        line("response_item", **said("user", "<skill>\n<name>x</name>\n</skill>")),
         line("response_item", type="agent_message", author="/a", recipient="/b", content=content),
         line("inter_agent_communication", author="/a", recipient="/b", content="Found."),
         line("inter_agent_communication", author="/a", content="", encrypted_content="zz"),
@@ -140,12 +142,16 @@ def test_what_codex_and_other_agents_say_is_not_the_users() -> None:
 
     assert [(one.role, one.name, one.text) for one in session.messages[1:]] == [
         ("user", None, "Hi."),
+        ("tool", "codex", "<skill>\n<name>x</name>\n</skill>"),
         ("tool", "/a", "Look."),
         ("tool", "/a", "Found."),
     ]
     assert session.messages[0].role == "system"
     assert session.messages[0].native is None
-    assert session.notes == ("records left out: inter_agent_communication (1), world_state (1)",)
+    assert session.notes == (
+        "it goes on from another file: what was said before is not here",
+        "records left out: inter_agent_communication (1), world_state (1)",
+    )
 
 
 def test_a_compaction_puts_nothing_aside() -> None:

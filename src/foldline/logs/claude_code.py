@@ -12,6 +12,7 @@ Anthropic's. How the lines become sessions:
   before it. If nothing is before it, the file continues another one and it stays a message.
 - `summary` lines name sessions, as `custom-title` and `ai-title` do since 2026: they become titles.
 - What the user says while the model works is an attachment, a `queued_command`, and no line of the user.
+  Files that he names, instructions and what hooks add are attachments, too, and printed; others only remind.
 - What the program says in the user's place (`isMeta`, an `origin` that is no human) is printed, but for
   the text that a command of the user stands for.
 - Compactions may write older lines once more, with their ids: the first of them counts.
@@ -53,6 +54,7 @@ __all__ = ["CLAUDE_CODE"]
 
 _SPOKEN = frozenset({"user", "assistant", "tool_result"})
 _IDENTITY = ("sessionId", "session_id", "uuid", "parentUuid")
+_CONTEXT = frozenset({"file", "hook_additional_context", "instructions", "nested_memory"})
 _KEPT = ("requestId", "isMeta")
 # A channel brings what the user writes in another program, such as a messenger.
 _PEOPLE = frozenset({"human", "channel"})
@@ -67,6 +69,8 @@ class _Thread(Reading):
         self.said: set[str] = set()
         # The messages on branches that were left, each by the vendor's id or else its own.
         self.left: set[str] = set()
+        # The ids of their lines, and of what was added to them.
+        self.gone: set[str] = set()
         # The vendor's message that the newest message was read from: its id, how many lines it
         # came in, and its blocks by their JSON, since a line may repeat those of earlier ones.
         self.open_id = ""
@@ -130,14 +134,25 @@ def _read(document: Document) -> tuple[Session, ...]:
 
 
 def _unwrapped(line: Object) -> Object:
-    """Return *line*, as the user's if it is what he said while the model worked."""
-    queued = maybe_object(line.get("attachment"))
-    if queued.get("type") != "queued_command":
+    """Return *line*, as the user's if it is an attachment that the model is shown as his."""
+    held = maybe_object(line.get("attachment"))
+    if held.get("type") == "queued_command":
+        content = held.get("prompt")
+        is_meta = held.get("isMeta") or held.get("commandMode") == "task-notification"
+    elif held.get("type") in _CONTEXT and (content := _added(held)):
+        is_meta = True
+    else:
         return line
-    message = {"role": "user", "content": queued.get("prompt")}
-    is_meta = queued.get("isMeta") or queued.get("commandMode") == "task-notification"
-    said = {"isMeta": is_meta, "origin": queued.get("origin")}
-    return {**line, **said, "type": "user", "message": message}
+    said = {"isMeta": is_meta, "origin": held.get("origin")}
+    return {**line, **said, "type": "user", "message": {"role": "user", "content": content}}
+
+
+def _added(attachment: Object) -> str:
+    content = attachment.get("content")
+    held, files = maybe_object(content), maybe_list(attachment.get("files"))
+    inside = (held, maybe_object(held.get("file")), *map(maybe_object, files))
+    given = [content, *maybe_list(content), *(one.get("content") for one in inside)]
+    return "\n\n".join(filter(None, map(maybe_text, given)))
 
 
 def _place(log: _Log, line: Object) -> str:
@@ -166,13 +181,17 @@ def _linked(line: Object, uuid: str) -> Line:
         id=uuid,
         parent=first_text(line, "parentUuid"),
         follows=first_text(line, "logicalParentUuid"),
-        is_message=maybe_text(line.get("type")) in _SPOKEN,
+        is_message=maybe_text(line.get("type")) in _SPOKEN and not _is_context(line),
         message=first_text(said, "id"),
         calls=tuple(first_text(one, "id") for one in blocks if one.get("type") == "tool_use"),
         answers=tuple(
             first_text(one, "tool_use_id") for one in blocks if one.get("type") == "tool_result"
         ),
     )
+
+
+def _is_context(line: Object) -> bool:
+    return maybe_object(line.get("attachment")).get("type") in _CONTEXT
 
 
 def _take(thread: _Thread, line: Object, record: Record, left: frozenset[str]) -> None:
@@ -186,7 +205,10 @@ def _take(thread: _Thread, line: Object, record: Record, left: frozenset[str]) -
         thread.skipped[kind] += 1
     elif line.get("isApiErrorMessage") is True:
         thread.skipped["error of the API"] += 1
+    elif _is_context(line) and first_text(line, "parentUuid") in thread.gone:
+        thread.gone.add(uuid)
     elif uuid in left:
+        thread.gone.add(uuid)
         thread.left.add(first_text(maybe_object(line.get("message")), "id") or uuid)
     else:
         try:
@@ -252,6 +274,8 @@ def _printed(message: Message) -> Message:
 
 def _is_printed(line: Object, thread: _Thread) -> bool:
     """Whether the program says *line* in the user's place, where he has given no command."""
+    if _is_context(line):
+        return True
     if origin := first_text(maybe_object(line.get("origin")), "kind"):
         return origin not in _PEOPLE
     said = thread.messages[-1].text if thread.messages else ""

@@ -11,8 +11,8 @@ the other lines are to a history:
   which that are new go to the assistant's newest message, and turns that the user took back.
 - `compacted` lines replace the history by a summary. All messages are here, so the summary goes
   to the metadata of the message before it; if nothing is before it, the new history is read.
-- What is in an `AGENTS.md` is a system message, though Codex puts it in the user's place, and what
-  another agent says is printed.
+- What is in an `AGENTS.md` is a system message, though Codex puts it in the user's place; what it
+  says there for a goal, a skill, a hook or a command of the user, and what another agent says, is printed.
 - All other lines and snapshots of the working tree say nothing to a model.
 """
 
@@ -44,6 +44,13 @@ __all__ = ["CODEX"]
 _LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 _SNAPSHOT = "ghost_snapshot"
 _AGENT = "agent_message"
+_NOTICES = (
+    "<codex_internal_context",
+    "<goal_context>",
+    "<hook_prompt",
+    "<skill>",
+    "<user_shell_command>",
+)
 _RULES = ("# AGENTS.md instructions", "<user_instructions>")
 
 
@@ -101,6 +108,8 @@ def _take(log: _Log, line: Object) -> None:
             base = maybe_object(payload.get("base_instructions"))
             said = maybe_text(base.get("text")) or maybe_text(payload.get("instructions"))
             log.instructions = log.instructions or said
+            if payload.get("history_base"):
+                log.notes.append("it goes on from another file: what was said before is not here")
         case "response_item" if payload.get("type") != _SNAPSHOT:
             message = _message(payload)
             if message.role == "assistant":
@@ -121,13 +130,14 @@ def _take(log: _Log, line: Object) -> None:
 
 def _message(item: Object) -> Message:
     if item.get("type") == _AGENT:
-        said = "\n".join(texts_in(item.get("content")))
-        return printed_message(said, name=maybe_text(item.get("author")))
+        told = "\n".join(texts_in(item.get("content")))
+        return printed_message(told, name=maybe_text(item.get("author")))
     message = message_from_openai_responses(_item(item))
-    if message.role == "user" and any(
-        text.startswith(_RULES) for text in texts_in(item.get("content"))
-    ):
-        message = replace(message, role="system", native=None)
+    said = texts_in(item.get("content")) if message.role == "user" else []
+    if any(text.startswith(_RULES) for text in said):
+        return replace(message, role="system", native=None)
+    if said and all(text.startswith(_NOTICES) for text in said):
+        return replace(message, role="tool", name=CODEX.name, native=None)
     return message
 
 
