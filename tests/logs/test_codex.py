@@ -118,6 +118,7 @@ def test_more_turns_than_there_are_take_back_what_the_user_said() -> None:
     session = read_one(
         line("response_item", **said("user", "<environment_context>x</environment_context>")),
         line("response_item", **said("user", "One.")),
+        line("response_item", **said("user", "Two.")),
         line("event_msg", type="thread_rolled_back", num_turns=3),
     )
 

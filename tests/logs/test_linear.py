@@ -54,6 +54,16 @@ def codex(n: int) -> bytes:
     return lines(*[said] * n, *[count] * n)
 
 
+ASKED = {"type": "response_item", "payload": {"type": "message", **HI}}
+BACK = {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}}
+ACTION = {
+    "kind": "ActionEvent",
+    "source": "agent",
+    "timestamp": "",
+    "llm_response_id": "r",
+    "tool_call": {"id": "c", "name": "look", "arguments": "{}"},
+}
+FLAT = "gen_ai.prompt"
 INPUTS: dict[str, Callable[[int], bytes]] = {
     "gzip members": lambda n: gzip.compress(b" ") * n + gzip.compress(lines(HI)),
     "escapes": lambda n: b'{"a": "' + b'\\"' * n,
@@ -65,6 +75,11 @@ INPUTS: dict[str, Callable[[int], bytes]] = {
     "claude pieces": pieces,
     "claude restarts": restarts,
     "codex counts": codex,
+    "codex turns taken back": lambda n: lines(*[ASKED, BACK] * n),
+    "openhands actions": lambda n: lines(*[ACTION] * n),
+    "attributes of a message": lambda n: lines(
+        {"attributes": {f"{FLAT}.{at}.role": "user" for at in range(n)}}
+    ),
     "chat without ids": lambda n: lines(*[HI, {"role": "tool", "content": "x"}] * n),
     "equal ids": lambda n: lines(*[{"id": "a", "messages": [HI]}] * n),
     "spans": lambda n: lines({"resourceSpans": [{"scopeSpans": [{"spans": [SPAN] * n}] * 2}]}),

@@ -17,6 +17,7 @@ the other lines are to a history:
 """
 
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from msgspec.structs import replace
@@ -162,11 +163,13 @@ def _compact(log: _Log, payload: Object) -> None:
 
 def _roll_back(log: _Log, turns: int) -> None:
     """Take back the newest *turns* that the user began."""
-    begun = [at for at, message in enumerate(log.messages) if message.is_from_user][-turns:]
-    if turns and begun:
-        log.skipped["message that was taken back"] += len(log.messages) - begun[0]
+    last = range(len(log.messages) - 1, -1, -1)
+    begun = (at for at in last if log.messages[at].is_from_user)
+    taken = [*islice(begun, min(turns, len(last)))]
+    if taken:
+        log.skipped["message that was taken back"] += len(log.messages) - taken[-1]
         log.answer = None
-        del log.messages[begun[0] :]
+        del log.messages[taken[-1] :]
 
 
 def _report(log: _Log, payload: Object) -> None:

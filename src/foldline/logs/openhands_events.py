@@ -1,8 +1,8 @@
 """
 Events of OpenHands since its version 1, which its SDK writes a file each.
 
-Source: `openhands.sdk.event`. An event has a `kind`. Actions of one response of the model are one message,
-each with its call; an observation, a rejection or an error of the agent answers the call that it names.
+Source: `openhands.sdk.event`. An event has a `kind`. Each action is a message of the model, with its call; an
+observation, a rejection or an error of the agent answers the call that it names.
 What skills and rules add to a message of the user, and what the environment says, is printed.
 """
 
@@ -46,13 +46,7 @@ def is_event(event: Object) -> bool:
 def take_event(run: Reading, event: Object) -> None:
     """Add to *run* what *event* says."""
     created_at = maybe_time(event.get("timestamp"))
-    said = [replace(one, created_at=created_at) for one in _messages(run, event)]
-    response = first_text(event, "llm_response_id")
-    before = run.messages[-1] if run.messages else None
-    if said and response and before is not None and before.id == response:
-        run.messages[-1] = replace(before, parts=(*before.parts, *said[0].parts))
-    else:
-        run.messages.extend(said)
+    run.messages.extend(replace(one, created_at=created_at) for one in _messages(run, event))
 
 
 def _messages(run: Reading, event: Object) -> Iterator[Message]:
