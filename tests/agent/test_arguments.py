@@ -138,6 +138,7 @@ def test_wrong_arguments_of_an_agent_are_refused(arguments: dict[str, Any], said
         ({"max_duration": 0}, "max_duration must be a number of seconds above 0, got 0"),
         ({"max_duration": "long"}, "max_duration must be .*, got 'long'"),
         ({"settings": 3}, "settings must be a Mapping, got int"),
+        ({"settings": {"response_format": dict}}, r"settings\['response_format'\] .*class dict"),
         ({"max_overflow_folds": -1}, "max_overflow_folds must be .*, got -1"),
         ({"parallel_tool_calls": 1}, "parallel_tool_calls must be a bool, got int"),
         (

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from foldline.agent.reducer import DEFAULT_TIMEOUT
 from foldline.checks import expect, expect_seconds, expect_whole
+from foldline.errors import ConfigError
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.config_reader import (
     as_fields,
@@ -92,6 +93,10 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
         expect("terminate_on_unknown_tools", self.terminate_on_unknown_tools, bool)
         expect_whole("summary_budget", self.summary_budget, 1, optional=True)
         expect("settings", self.settings, Mapping)
+        for name, value in self.settings.items():
+            if isinstance(value, type):
+                message = f"settings[{name!r}] must be what JSON can say, such as a schema, got the class {value.__name__}"
+                raise ConfigError(message)
         if self.max_duration is not None:
             expect_seconds("max_duration", self.max_duration)
         expect_seconds("summarizer_timeout", self.summarizer_timeout)

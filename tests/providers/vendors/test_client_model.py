@@ -446,9 +446,14 @@ def test_headers_of_betas_and_options_are_arguments() -> None:
         return ANTHROPIC
 
     model = ClientModel(fake("messages", create, timeout=5), "claude-x", wire=AnthropicMessages)
-    settings = {"betas": ["some-beta"], "extra_headers": {"a": "b"}, "top_k": 3}
+    settings = {
+        "betas": ["some-beta"],
+        "extra_headers": {"a": "b"},
+        "top_k": 3,
+        "extra_body": {"min_p": 0.1},
+    }
     request = ChatRequest(messages=(Message.user("hi"),), settings=settings)
     asyncio.run(model.respond(request))
 
     assert asked[0]["extra_headers"] == {"anthropic-beta": "some-beta", "a": "b"}
-    assert (asked[0]["timeout"], asked[0]["extra_body"]) == (5, {"top_k": 3})
+    assert (asked[0]["timeout"], asked[0]["extra_body"]) == (5, {"top_k": 3, "min_p": 0.1})

@@ -227,6 +227,8 @@ class WireModel(VendorModel, ABC):
             raise ServiceThreadLostError(model=self.name)
         body = {"model": self._model, **self._written(request, streamed)}
         given = {key: value for key, value in request.settings.items() if key not in _OPTIONS}
+        # Where the SDKs take fields that they do not know.
+        given |= maybe_object(given.pop("extra_body", None))
         for key in _JOINED:
             if key in body and key in given:
                 own = body[key]
