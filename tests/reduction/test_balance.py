@@ -414,3 +414,33 @@ def test_decisions_do_not_depend_on_the_hash_seed() -> None:
 
     assert first == second
     assert b"FOLD_PAYS" in first
+
+
+@pytest.mark.parametrize(
+    ("sizes", "cut"),
+    [
+        ([2_000, 50], 0),
+        ([2_000] + [100] * 9, 0),
+        ([2_000] + [100] * 10, 3),
+        ([500, 2_000, 50], 0),
+        ([900, 900, 900], 0),
+    ],
+)
+def test_a_document_stays_while_it_is_talked_about(sizes: list[int], cut: int) -> None:
+    """What is larger than all that a fold keeps goes once as much has come after it, not at once."""
+    config = HistoryReductionConfig(
+        strategy="message_counting", trigger="balance", ceiling=4_000, largest_message=None
+    )
+
+    assert verdict(said(sizes), config).cut == cut
+
+
+def test_a_long_answer_goes_like_any_other() -> None:
+    """Only a message of the user is what is talked about."""
+    config = HistoryReductionConfig(
+        strategy="message_counting", trigger="balance", ceiling=4_000, largest_message=None
+    )
+    answer = Message.assistant("word " * 2_000)
+    talk = [Message.user("Tell me."), answer, Message.user("And then?")]
+
+    assert verdict(History(talk, counter=WordCount()), config).cut == 2

@@ -62,7 +62,7 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def keep(self) -> int:
         """
-        What a fold that pays keeps.
+        What a fold keeps.
 
         The last user message is in the view wherever the cut is. If it takes most of what our own
         defaults keep, the exchange that it answers has room beside it, such as the question for a
@@ -80,10 +80,28 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
         room = min(max(keep // 8, history.tokens(asked, user)), keep // 4, free)
         return max(keep, shown + room) if room > 0 else keep
 
+    @cached_property
+    def paying_keep(self) -> int:
+        """
+        What a fold that pays keeps.
+
+        A message of the user that is larger than all that a fold keeps is what is talked about, such as
+        a document: it stays until as much has come after it, or the ceiling is near.
+        """
+        history, keep = self.history, self.keep
+        if self.config.limits is not None or history.largest(self.cut) <= keep:
+            return keep
+        for user in history.users(self.cut):
+            if history.tokens(user + 1) >= keep:
+                break
+            if history.tokens(user, user + 1) > keep:
+                return history.tokens(user)
+        return keep
+
     @property
     def kept(self) -> int:
         """Where the messages begin that a fold that pays keeps."""
-        return self.history.index_keeping(self.unit, self.keep)
+        return self.history.index_keeping(self.unit, self.paying_keep)
 
     @property
     def pinned(self) -> int | None:

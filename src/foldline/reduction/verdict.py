@@ -460,7 +460,7 @@ def _wished_cut(case: Case, *, is_full: bool) -> int | None:
 
 def _paying_cut(case: Case) -> int | None:
     """Return a cut just before a user message if keeping so much more costs next to nothing."""
-    unit, keep = case.unit, case.keep
+    unit, keep = case.unit, case.paying_keep
     first = _worthwhile(case, unit, keep)
     opening = _worthwhile(case, unit, keep, keep // 4)
     if first is None or opening is None or opening == first:
