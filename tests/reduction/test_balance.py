@@ -425,6 +425,7 @@ def test_decisions_do_not_depend_on_the_hash_seed() -> None:
         ([500, 2_000, 50], 0),
         ([60] * 30 + [1_100, 50], 60),
         ([900, 900, 900], 0),
+        ([1_100, 300, 1_100, 50], 0),
     ],
 )
 def test_a_document_stays_while_it_is_talked_about(sizes: list[int], cut: int) -> None:

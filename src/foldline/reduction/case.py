@@ -91,12 +91,11 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
         history, keep = self.history, self.keep
         if self.config.limits is not None or history.largest(self.cut) <= keep:
             return keep
-        for user in history.users(self.cut):
-            if history.tokens(user + 1) >= keep:
-                break
-            if history.tokens(user, user + 1) > keep:
-                return history.tokens(user)
-        return keep
+        users = history.users(self.cut)
+        large = next((at for at in users if history.tokens(at, at + 1) > keep), None)
+        if large is None or history.tokens(large + 1) >= keep:
+            return keep
+        return history.tokens(large)
 
     @property
     def kept(self) -> int:
