@@ -57,7 +57,7 @@ async def _read(store: ThreadStore) -> list[Message]:
 
 def _rows(count: int, *, text: str = "say") -> list[StoredRow]:
     messages = [Message.user(f"{text} {number}") for number in range(count)]
-    return [one.row for one in extended(HEAD, messages, TokenEstimator(), Vault())[0]]
+    return extended(HEAD, messages, TokenEstimator(), Vault())[0]
 
 
 def _known(recent: Recent, key: ThreadKey, rows: list[StoredRow]) -> list[KnownRow]:

@@ -15,8 +15,7 @@ from foldline.errors import FormatError, NewerFormatError, StoreCorruptError, St
 from foldline.history.codec import decode_json, encode_json
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.messages import PIN_KEY, Message
-from foldline.history.parts import TextPart
-from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, count_message
+from foldline.history.tokens import TokenCounter, count_message
 from foldline.reduction.fold_rule import FoldRule
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.stride import is_kept
@@ -28,12 +27,11 @@ from foldline.threads.lease import Lease
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
 from foldline.threads.recent import Recent
 from foldline.threads.row import (
-    ORIGIN_SIZE,
     SEAL_SIZE,
-    KnownRow,
-    MessageRow,
     Runs,
+    Said,
     StoredRow,
+    encode_payload,
     write_body,
     write_row,
 )
@@ -174,20 +172,19 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
 
 
 def extended(
-    head: Head, messages: Iterable[Message], counter: TokenCounter, vault: Vault
-) -> tuple[list[KnownRow], Head]:
-    """Return the rows of *messages* after *head*, and the head with their counts."""
+    head: Head, messages: Sequence[Message], counter: TokenCounter, vault: Vault
+) -> tuple[list[StoredRow], list[Said], Head]:
+    """Return the rows of *messages* after *head*, what they say, and the head after it."""
+    if not messages:
+        return [], [], head
     epoch, count, system, users = head.epoch, head.count, head.system, head.users
     tokens, system_tokens, digest, seal = head.tokens, head.system_tokens, head.digest, head.seal
     pins = head.pins
-    known: list[KnownRow] = []
+    rows: list[StoredRow] = []
+    said: list[Said] = []
     for message in messages:
-        position, is_system, parts = count - system, message.role == "system", message.parts
-        # Most messages are one text: this saves the call of `count_message`.
-        if len(parts) == 1 and type(parts[0]) is TextPart and message.name is None:
-            own = MESSAGE_TOKENS + counter.count(parts[0].content)
-        else:
-            own = count_message(message, counter)
+        position, is_system = count - system, message.role == "system"
+        own = count_message(message, counter)
         if is_system:
             system_tokens += own
         else:
@@ -196,20 +193,15 @@ def extended(
             users += message.is_from_user
             if message.metadata is not None and PIN_KEY in message.metadata:
                 pins = (*pins, position)
-        counts = MessageRow(
-            position=position,
-            users=users,
-            tokens=system_tokens if is_system else tokens,
-            digest=digest,
-            body=write_body(message),
+        counts = (position, users, system_tokens if is_system else tokens, digest)
+        payload = encode_payload((*counts, write_body(message)))
+        row, seal = write_row(
+            payload, vault, before=seal, origin=epoch, seq=count, system=is_system
         )
-        row = write_row(counts, vault, before=seal, origin=epoch, seq=count, system=is_system)
-        known.append(KnownRow(row, counts, message))
-        seal = row.data[ORIGIN_SIZE : ORIGIN_SIZE + SEAL_SIZE]
+        rows.append(row)
+        said.append((message, own, digest))
         count += 1
         system += is_system
-    if not known:
-        return known, head
     after = replace(
         head,
         count=count,
@@ -221,7 +213,7 @@ def extended(
         seal=seal,
         pins=pins,
     )
-    return known, after
+    return rows, said, after
 
 
 class _Format(Struct):
