@@ -53,7 +53,6 @@ __all__ = [
     "read_rows",
     "seal_of",
     "write_body",
-    "write_row",
 ]
 
 
@@ -152,16 +151,6 @@ def read_body(body: bytes) -> Message:
 def seal_of(before: bytes, origin: bytes, seq: int, payload: bytes) -> bytes:
     """Return the chain hash of a row, from that of the row *before* and its payload as stored."""
     return sha256(before + origin + seq.to_bytes(_SEQ_SIZE, "big") + payload).digest()[:SEAL_SIZE]
-
-
-def write_row(
-    payload: bytes, vault: Vault, *, before: bytes, origin: bytes, seq: int, system: bool
-) -> tuple[StoredRow, bytes]:
-    """Return the row of *payload*, after that with the chain hash *before*, and its chain hash."""
-    if vault.encrypts:
-        payload = vault.close_row(payload, origin, seq, system=system)
-    seal = seal_of(before, origin, seq, payload)
-    return StoredRow(seq, system, origin + seal + payload), seal
 
 
 def read_row(row: StoredRow, vault: Vault) -> MessageRow:
