@@ -208,6 +208,24 @@ async def test_what_a_caller_does_to_a_thread_stays_with_the_caller() -> None:
             values.clear()
 
 
+async def test_a_reduction_is_decoded_once_of_a_thread_that_is_read_again() -> None:
+    """It is the one that was read before, unless it has a message, whose metadata may change."""
+    store = await _told(MemoryStorage())
+    first, second = [(await _found(store)).last_reduction for _ in range(2)]
+    thread = await _found(store)
+    sealed = replace(Message.assistant("sealed"), metadata={"n": [1]})
+    reduction = replace(reduction_of(await thread.get_messages(), 25, "more"), sealed_item=sealed)
+    await thread.save_reduction(reduction)
+    for _ in range(3):
+        found = (await _found(store)).last_reduction
+        assert found is not None
+        assert found.sealed_item == replace(sealed, metadata={"n": [1]})
+        assert isinstance(found.sealed_item.metadata, dict)
+        found.sealed_item.metadata.clear()
+
+    assert first is second is not None
+
+
 @pytest.mark.parametrize("noted", [None, 10, 25])
 async def test_windows_grow_on_their_own(noted: int | None) -> None:
     """A window is not changed by what is appended to another one, nor by what comes later."""

@@ -342,9 +342,13 @@ def _opened(
     """Return what is in *stored*; raise StoreCorruptError or StoreVersionError."""
     kind, name, data = stored.kind, stored.name, stored.data
     read = partial(vault.open_up, data, kind, key.tenant, key.id, name)
-    found = read() if recent is None else recent.opened(key, kind, (name, data), read)
     try:
-        return _READERS[kind](found)
+        if recent is None:
+            return _READERS[kind](read())
+        if kind == "reduction":
+            return recent.opened(key, kind, (name, data), lambda: _READERS[kind](read()))
+        # A caller may change what is in the others.
+        return _READERS[kind](recent.opened(key, kind, (name, data), read))
     except NewerFormatError as error:
         what = f"a {stored.kind} of thread {key.id!r}"
         raise StoreVersionError(what=what, found=error.found, known=error.known) from None
