@@ -57,7 +57,7 @@ async def _read(store: ThreadStore) -> list[Message]:
 
 def _rows(count: int, *, text: str = "say") -> list[StoredRow]:
     messages = [Message.user(f"{text} {number}") for number in range(count)]
-    return [one.row for one in extended(HEAD, messages, TokenEstimator(), Vault())[0]]
+    return extended(HEAD, messages, TokenEstimator(), Vault())[0]
 
 
 def _known(recent: Recent, key: ThreadKey, rows: list[StoredRow]) -> list[KnownRow]:
@@ -206,6 +206,26 @@ async def test_what_a_caller_does_to_a_thread_stays_with_the_caller() -> None:
         for values in (thread.metadata, state.metadata):
             assert isinstance(values, dict)
             values.clear()
+
+
+async def test_a_reduction_is_decoded_once_of_a_thread_that_is_read_again() -> None:
+    """It is the one that was read before, unless it has a message, whose metadata may change."""
+    store = await _told(MemoryStorage())
+    first, second = [(await _found(store)).last_reduction for _ in range(2)]
+    thread = await _found(store)
+    sealed = replace(Message.assistant("sealed"), metadata={"n": [1]})
+    reduction = replace(reduction_of(await thread.get_messages(), 25, "more"), sealed_item=sealed)
+    await thread.save_reduction(reduction)
+    for _ in range(3):
+        found = (await _found(store)).last_reduction
+        assert found is not None
+        kept = found.sealed_item
+        assert kept is not None
+        assert kept == sealed
+        assert isinstance(kept.metadata, dict)
+        kept.metadata.clear()
+
+    assert first is second is not None
 
 
 @pytest.mark.parametrize("noted", [None, 10, 25])

@@ -36,8 +36,8 @@ FIRST = bytes(SEAL_SIZE)
 
 
 def _rows(messages: list[Message], head: Head = HEAD) -> tuple[list[StoredRow], Head]:
-    known, behind = extended(head, messages, TokenEstimator(), Vault())
-    return [one.row for one in known], behind
+    rows, _, behind = extended(head, messages, TokenEstimator(), Vault())
+    return rows, behind
 
 
 def misfit(rows: list[StoredRow], before: bytes | None, runs: Runs | None = None) -> int | None:
@@ -187,30 +187,35 @@ def test_a_seal_covers_everything_before_it() -> None:
 @pytest.mark.parametrize("vault", [Vault(), Vault(AesCipher(bytes(32)))], ids=["plain", "secret"])
 def test_a_history_grows_by_its_rows(vault: Vault) -> None:
     """
-    A history that is extended with rows is the one that counts and hashes each message itself.
+    One that is extended with what rows say, read or written, is the one that counts and hashes.
     """
     for seed in range(50):
         messages = damaged_history(Random(seed))
-        known, head = extended(HEAD, messages, TokenEstimator(), vault)
-        history = History(messages[:3], counter=TokenEstimator())
-        extend_history(history, known[3:])
+        rows, said, head = extended(HEAD, messages, TokenEstimator(), vault)
+        read = History(messages[:3], counter=TokenEstimator())
+        extend_history(read, read_rows(rows, vault)[3:])
+        written = History(messages[:3], counter=TokenEstimator())
+        written.extend_known(said[3:])
 
-        assert history.everything() == messages
-        assert (history.digest(), history.tokens()) == (head.digest, head.tokens)
-        assert history.system_tokens == head.system_tokens
+        for history in (read, written):
+            assert history.everything() == messages
+            assert (history.digest(), history.tokens()) == (head.digest, head.tokens)
+            assert history.system_tokens == head.system_tokens
 
 
 @pytest.mark.parametrize("vault", [Vault(), Vault(AesCipher(bytes(32)))], ids=["plain", "secret"])
 def test_rows_are_read_as_each_alone(vault: Vault) -> None:
     """Many rows read at once say what was written, and what each says that is read by itself."""
     for seed in range(50):
-        known, _ = extended(HEAD, damaged_history(Random(seed)), TokenEstimator(), vault)
-        rows = [one.row for one in known]
+        messages = damaged_history(Random(seed))
+        rows, _, _ = extended(HEAD, messages, TokenEstimator(), vault)
         single = [read_row(row, vault) for row in rows]
+        known = read_rows(rows, vault)
 
-        assert read_rows(rows, vault) == known
+        assert [one.row for one in known] == rows
         assert [one.counts for one in known] == single
-        assert [one.message for one in known] == [read_body(one.body) for one in single]
+        assert [read_body(one.body) for one in single] == messages
+        assert [one.message for one in known] == messages
 
 
 def test_a_row_of_another_role_than_its_message_is_damage() -> None:
@@ -235,8 +240,7 @@ def test_with_a_cipher_nothing_but_the_seal_is_outside() -> None:
     Position, users, tokens, digest and body are encrypted; the seal is made of what is stored.
     """
     vault = Vault(AesCipher(bytes(32)))
-    (known,), head = extended(HEAD, [Message.user("hi")], TokenEstimator(), vault)
-    row = known.row
+    (row,), _, head = extended(HEAD, [Message.user("hi")], TokenEstimator(), vault)
 
     assert check_chain([row], FIRST) is None
     assert head.digest not in row.data

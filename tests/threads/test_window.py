@@ -183,8 +183,8 @@ async def test_another_last_row_is_refused() -> None:
     await thread.add_message(Message.user("Shall I?"))
     before, context = thread.head, store.context
     await thread.add_message(Message.user("no"))
-    (other,), _ = extended(before, [Message.user("yes")], context.counter, context.vault)
-    storage.instead = {1: other.row}
+    (other,), _, _ = extended(before, [Message.user("yes")], context.counter, context.vault)
+    storage.instead = {1: other}
     found = await store.find("t")
     assert found is not None
 

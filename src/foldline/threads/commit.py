@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from operator import attrgetter
 from typing import Final, TypeAlias
 
 from msgspec import UNSET, Struct
@@ -32,7 +31,7 @@ from foldline.threads.head import (
     in_order,
 )
 from foldline.threads.loop_state import AgentLoopState, Checkpoint, CurrentMessages
-from foldline.threads.row import KnownRow
+from foldline.threads.row import Said
 from foldline.threads.storage import StoreContext
 from foldline.threads.tools import document_name
 
@@ -42,19 +41,19 @@ __all__ = ["OneLoopLock", "Planned", "carry_out", "fold_name", "plan"]
 
 _NONE: Final = frozenset[str]()
 
-# Takes over the thread after a commit, and its new rows; None for an unknown number.
-_Adopt: TypeAlias = Callable[[ThreadRecord, Sequence[KnownRow] | None], None]
+# Takes over the thread after a commit, and what its new rows say; None for an unknown number.
+_Adopt: TypeAlias = Callable[[ThreadRecord, Sequence[Said] | None], None]
 
 # The storage has waited its own time already, so only a short second look is taken, in seconds.
 _PATIENCE = 1.0
 
 
 class Planned(Struct, frozen=True):
-    """A commit that is ready to be made, the thread after it, and the new rows."""
+    """A commit that is ready to be made, the thread after it, and what the new rows say."""
 
     change: Change
     record: ThreadRecord
-    known: Sequence[KnownRow]
+    said: Sequence[Said]
 
 
 def plan(
@@ -65,7 +64,7 @@ def plan(
     is_fold = reduction is not UNSET and not reduction.is_same_as(record.reduction)
     keeps_moment = context.checkpoints == "full" and isinstance(change.execution, AgentLoopState)
     commit_id = change.commit_id or context.random_bytes(COMMIT_ID_SIZE)
-    known, head = extended(record.head, change.messages, context.counter, vault)
+    rows, said, head = extended(record.head, change.messages, context.counter, vault)
     # Nobody was active by pruning.
     now = head.last_activity if change.keeps is not None else context.clock()
     if change.archive and reduction is not UNSET:
@@ -95,14 +94,14 @@ def plan(
         revision=record.head.revision,
         epoch=change.epoch or head.epoch,
         head=vault.close_up(encode_head(head), "head", key.tenant, key.id, str(head.revision)),
-        rows=tuple(map(attrgetter("row"), known)),
+        rows=rows,
         put=tuple(put),
         drop=tuple(_dropped(record, change, settled, is_fold=is_fold)),
         active_at=head.last_activity.timestamp(),
         gone_at=None if head.expires_at is None else head.expires_at.timestamp(),
         due_at=None if head.due is None or head.due.since is None else head.due.since.timestamp(),
     )
-    return Planned(planned, after, known)
+    return Planned(planned, after, said)
 
 
 def _judged(record: ThreadRecord, head: Head, change: Change, *, is_fold: bool) -> Head:
@@ -288,7 +287,7 @@ class OneLoopLock:
 
 
 async def carry_out(
-    context: StoreContext, planned: Planned, adopt: _Adopt = lambda _record, _known: None
+    context: StoreContext, planned: Planned, adopt: _Adopt = lambda _record, _said: None
 ) -> None:
     """Make the commit *planned*; one that has begun ends even if the task is cancelled."""
     commit = _commit(context, planned, adopt)
@@ -300,9 +299,9 @@ async def carry_out(
     except asyncio.CancelledError as cancelled:
         # It has ended all the same; a cause says that it failed.
         if cancelled.__cause__ is None:
-            adopt(planned.record, planned.known)
+            adopt(planned.record, planned.said)
         raise
-    adopt(planned.record, planned.known)
+    adopt(planned.record, planned.said)
 
 
 async def _finished(commit: asyncio.Future[None]) -> None:

@@ -28,14 +28,13 @@ from foldline.threads.lease import Lease
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
 from foldline.threads.recent import Recent
 from foldline.threads.row import (
-    ORIGIN_SIZE,
     SEAL_SIZE,
-    KnownRow,
-    MessageRow,
     Runs,
+    Said,
     StoredRow,
+    encode_payload,
+    seal_of,
     write_body,
-    write_row,
 )
 from foldline.threads.storage import StoredThread
 from foldline.threads.tools import ToolRun
@@ -174,13 +173,16 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
 
 
 def extended(
-    head: Head, messages: Iterable[Message], counter: TokenCounter, vault: Vault
-) -> tuple[list[KnownRow], Head]:
-    """Return the rows of *messages* after *head*, and the head with their counts."""
+    head: Head, messages: Sequence[Message], counter: TokenCounter, vault: Vault
+) -> tuple[list[StoredRow], list[Said], Head]:
+    """Return the rows of *messages* after *head*, what they say, and the head after it."""
+    if not messages:
+        return [], [], head
     epoch, count, system, users = head.epoch, head.count, head.system, head.users
     tokens, system_tokens, digest, seal = head.tokens, head.system_tokens, head.digest, head.seal
     pins = head.pins
-    known: list[KnownRow] = []
+    rows: list[StoredRow] = []
+    said: list[Said] = []
     for message in messages:
         position, is_system, parts = count - system, message.role == "system", message.parts
         # Most messages are one text: this saves the call of `count_message`.
@@ -196,20 +198,15 @@ def extended(
             users += message.is_from_user
             if message.metadata is not None and PIN_KEY in message.metadata:
                 pins = (*pins, position)
-        counts = MessageRow(
-            position=position,
-            users=users,
-            tokens=system_tokens if is_system else tokens,
-            digest=digest,
-            body=write_body(message),
-        )
-        row = write_row(counts, vault, before=seal, origin=epoch, seq=count, system=is_system)
-        known.append(KnownRow(row, counts, message))
-        seal = row.data[ORIGIN_SIZE : ORIGIN_SIZE + SEAL_SIZE]
+        counts = (position, users, system_tokens if is_system else tokens, digest)
+        payload = encode_payload((*counts, write_body(message)))
+        if vault.encrypts:
+            payload = vault.close_row(payload, epoch, count, system=is_system)
+        seal = seal_of(seal, epoch, count, payload)
+        rows.append(StoredRow(count, is_system, epoch + seal + payload))
+        said.append((message, own, digest))
         count += 1
         system += is_system
-    if not known:
-        return known, head
     after = replace(
         head,
         count=count,
@@ -221,7 +218,7 @@ def extended(
         seal=seal,
         pins=pins,
     )
-    return known, after
+    return rows, said, after
 
 
 class _Format(Struct):
@@ -345,9 +342,13 @@ def _opened(
     """Return what is in *stored*; raise StoreCorruptError or StoreVersionError."""
     kind, name, data = stored.kind, stored.name, stored.data
     read = partial(vault.open_up, data, kind, key.tenant, key.id, name)
-    found = read() if recent is None else recent.opened(key, kind, (name, data), read)
     try:
-        return _READERS[kind](found)
+        if recent is None:
+            return _READERS[kind](read())
+        if kind == "reduction":
+            return recent.opened(key, kind, (name, data), lambda: _READERS[kind](read()))
+        # A caller may change what is in the others.
+        return _READERS[kind](recent.opened(key, kind, (name, data), read))
     except NewerFormatError as error:
         what = f"a {stored.kind} of thread {key.id!r}"
         raise StoreVersionError(what=what, found=error.found, known=error.known) from None

@@ -10,6 +10,7 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.prefix import Prefix
 from foldline.history.tokens import TokenCounter
+from foldline.reduction.state import HistoryReductionState
 from foldline.threads.cipher import Vault
 from foldline.threads.key import ThreadKey
 from foldline.threads.row import KnownRow, Runs, StoredRow, extend_history, read_chain
@@ -101,7 +102,9 @@ class Recent:
         if known is not None and known[0] == stored:
             return cast("_Found", known[1])
         found = read()
-        if checked is not None and len(stored[1]) <= MOST_BYTES:
+        # A caller may change the metadata of a message in it.
+        is_fixed = not isinstance(found, HistoryReductionState) or found.sealed_item is None
+        if checked is not None and is_fixed and len(stored[1]) <= MOST_BYTES:
             opened = {**checked.opened, kind: (stored, found)}
             self._threads[key] = replace(checked, opened=opened)
         return found

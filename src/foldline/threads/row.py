@@ -40,8 +40,10 @@ __all__ = [
     "KnownRow",
     "MessageRow",
     "Runs",
+    "Said",
     "StoredRow",
     "check_chain",
+    "encode_payload",
     "extend_history",
     "origin_of",
     "read_body",
@@ -51,7 +53,6 @@ __all__ = [
     "read_rows",
     "seal_of",
     "write_body",
-    "write_row",
 ]
 
 
@@ -102,6 +103,10 @@ class MessageRow(Struct, frozen=True, gc=False, array_like=True, kw_only=True):
     body: bytes
 
 
+Said: TypeAlias = tuple[Message, int, bytes]
+"""A message with its tokens and the prefix digest up to it, as a history takes it over."""
+
+
 class KnownRow(Struct, frozen=True, gc=False):
     """A row that was read or written, with its payload and its message."""
 
@@ -110,7 +115,9 @@ class KnownRow(Struct, frozen=True, gc=False):
     message: Message
 
 
-_ENCODER = msgspec.msgpack.Encoder()
+encode_payload: Final = msgspec.msgpack.Encoder().encode
+"""Write the fields of a `MessageRow`, in order."""
+
 _decode = msgspec.msgpack.Decoder(MessageRow).decode
 
 _LETTERS: Mapping[Role, bytes] = {"system": b"s", "user": b"u", "assistant": b"a", "tool": b"t"}
@@ -144,18 +151,6 @@ def read_body(body: bytes) -> Message:
 def seal_of(before: bytes, origin: bytes, seq: int, payload: bytes) -> bytes:
     """Return the chain hash of a row, from that of the row *before* and its payload as stored."""
     return sha256(before + origin + seq.to_bytes(_SEQ_SIZE, "big") + payload).digest()[:SEAL_SIZE]
-
-
-def write_row(
-    counts: MessageRow, vault: Vault, *, before: bytes, origin: bytes, seq: int, system: bool
-) -> StoredRow:
-    """Return the stored form of *counts*, after the row with the chain hash *before*."""
-    payload = _ENCODER.encode(counts)
-    if vault.encrypts:
-        payload = vault.close_row(payload, origin, seq, system=system)
-    # As `seal_of` does, without the call.
-    hashed = before + origin + seq.to_bytes(_SEQ_SIZE, "big") + payload
-    return StoredRow(seq, system, origin + sha256(hashed).digest()[:SEAL_SIZE] + payload)
 
 
 def read_row(row: StoredRow, vault: Vault) -> MessageRow:
@@ -225,7 +220,7 @@ def read_chain(
 def extend_history(history: History, rows: Iterable[KnownRow]) -> History:
     """Append the messages of *rows* to *history*, without counting and hashing them again."""
     tokens, system_tokens = history.tokens(), history.system_tokens
-    own: list[tuple[Message, int, bytes]] = []
+    own: list[Said] = []
     for known in rows:
         counts = known.counts
         if known.row.system:

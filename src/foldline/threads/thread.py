@@ -27,7 +27,7 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.lease import NOBODY, Lease
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.reader import ThreadReader
-from foldline.threads.row import KnownRow, extend_history
+from foldline.threads.row import Said
 from foldline.threads.start import (
     Decided,
     cleared,
@@ -118,17 +118,17 @@ class ConversationThread(ReadOnlyThread):
                 raise ThreadNotFoundError(thread_id=self.id)
             self._adopt(record, None)
 
-    def _adopt(self, record: ThreadRecord, known: Sequence[KnownRow] | None) -> None:
-        """Show *record*, which has the new rows *known*, or any if that is None."""
+    def _adopt(self, record: ThreadRecord, said: Sequence[Said] | None) -> None:
+        """Show *record*, whose new rows say what was *said*, or anything if that is None."""
         before, head = self._record.head, record.head
         self._record = record
         if head.epoch != before.epoch:
             # What was taken back is not kept in memory.
             self.context.recent.forget(self.key)
-        if head.epoch != before.epoch or (known is None and head.seal != before.seal):
+        if head.epoch != before.epoch or (said is None and head.seal != before.seal):
             self._history = None
         elif self._history is not None:
-            extend_history(self._history, known or ())
+            self._history.extend_known(said or ())
 
     async def commit(self, change: Change) -> None:
         """
