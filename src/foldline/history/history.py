@@ -167,7 +167,8 @@ class History(Sequence[Message]):
                 peaks.pop()
             peaks.append((position, size))
             if role == "user":
-                self._users.extend((position,) * message.is_from_user)
+                if message.is_from_user:
+                    self._users.append(position)
                 self._open.clear()
             if message.metadata is not None:
                 self._marked.append(position)
