@@ -97,7 +97,8 @@ class History(Sequence[Message]):
         self.digest(max(self._first, self._length // _HASHED * _HASHED))
         made = object.__new__(type(self))
         made.__dict__ = fields = vars(self).copy()
-        fields |= {name: fields[name][:] for name in _LISTS}
+        for name in _LISTS:
+            fields[name] = fields[name][:]
         fields |= {name: fields[name].copy() for name in _SETS}
         fields["_calls"] = {one: [*waiting] for one, waiting in self._calls.items()}
         return made
@@ -351,7 +352,7 @@ class History(Sequence[Message]):
     def system_after(self, length: int) -> list[tuple[int, Message]]:
         """Return the system messages that more than *length* others precede, and how many do."""
         first = bisect_right(self._system_at, length)
-        return [*zip(self._system_at[first:], self._system[first:], strict=True)]
+        return [(self._system_at[at], self._system[at]) for at in range(first, len(self._system))]
 
     def at(self, index: int) -> Message:
         """Return the message at *index*, system messages counted."""
@@ -418,9 +419,7 @@ class History(Sequence[Message]):
         """Return the size of the messages from *start* on, in *unit*."""
         if unit == "messages":
             return self._length - start
-        if unit == "exchanges":
-            return self.exchanges(start)
-        return self.tokens(start)
+        return self.exchanges(start) if unit == "exchanges" else self.tokens(start)
 
     def index_keeping(self, unit: CountingUnit, size: int) -> int:
         """

@@ -39,7 +39,9 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> lis
     pinned = None if pin is None else history[pin]
     if history.is_damaged(start) or (pinned and (pinned.tool_calls or pinned.tool_call_responses)):
         rest = repair(rest)
-    older = history.system[: len(history.system) - len(newer)]
+    older = history.system
+    if newer:
+        older = older[: -len(newer)]
     return [*older, *state.front_messages(), *rest]
 
 
