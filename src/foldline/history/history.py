@@ -174,10 +174,9 @@ class History(Sequence[Message]):
             if message.metadata is not None:
                 self._marked.append(position)
             reach = position
-            if len(parts) != 1 or type(parts[0]) is not TextPart or role == "tool":
+            is_text = len(parts) == 1 and type(parts[0]) is TextPart and role != "tool"
+            if not is_text or self._asked:
                 reach = self._pair(message, position)
-            elif self._asked:
-                self._follow(message, (), ())
             self._reach.append(reach)
             # A result tears every index between its call and itself, for good, and the next piece
             # of an answer the one between the two.
