@@ -90,7 +90,7 @@ def joined(first: Sequence[Step], others: Sequence[Step]) -> list[Step]:
 def fresh(value: Any) -> Any:
     """Return a copy of *value*, an item or what is in one, which its caller may change."""
     if type(value) is dict:
-        made: dict[Any, Any] = value.copy()
+        made = cast("dict[str, object]", value).copy()
         for key, one in made.items():
             if type(one) is not str:
                 made[key] = fresh(one)
