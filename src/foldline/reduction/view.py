@@ -54,6 +54,8 @@ def _rest(
     if state.shortened or history.has_reasoning(cut if pin is None else pin):
         entries = {one.index: one for one in fitting(history, state.shortened, cut=cut, pinned=pin)}
         said = partial(_changed, history, state, entries)
+    elif pin is None and not newer:
+        return history[cut:]
     rest = [] if pin is None else said(pin, pin + 1)
     start = cut
     for at, message in newer:
