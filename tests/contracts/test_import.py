@@ -108,7 +108,7 @@ assert reducer.reduce_sync(said, state=state).verdict.kind == "hit"
 
 
 def test_a_hit_loads_nothing_of_a_fold() -> None:
-    """A reducer loads asyncio, the digest, vendors and threads when it folds, and not before."""
+    """A reducer loads asyncio, the digest, what reads texts, vendors and threads when it folds, not before."""
     loaded = _loaded(HIT)
     heavy = ("foldline.threads", "foldline.agent.tools", "foldline.agent.telemetry")
 
@@ -116,11 +116,15 @@ def test_a_hit_loads_nothing_of_a_fold() -> None:
     assert loaded.isdisjoint(
         {
             "asyncio",
+            "difflib",
             "foldline.agent.folding",
             "foldline.providers.digest.summarizer",
             "foldline.providers.vendors.opening",
             "foldline.reduction.contract",
             "foldline.reduction.fold",
+            "foldline.reduction.language",
+            "foldline.reduction.statements",
+            "foldline.reduction.text_calls",
         }
     )
 

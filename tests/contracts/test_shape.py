@@ -36,6 +36,9 @@ LATE = {
     "workers/__init__.py",  # the queue loads procrastinate, the coroutines load nothing
     "agent/reducer.py",  # a fold loads asyncio, the digest and what reviews summaries; a hit does not
     "agent/wire.py",  # an error that names another module loads the readers of logs
+    "reduction/quotes.py",  # what a fold reads of calls in texts; a hit does not
+    "reduction/request.py",  # the same
+    "reduction/state.py",  # a summary is read as a record for who asks for that; a hit does not
     "agent/request.py",  # tools as objects load threads; schemas, as they are sent, do not
 }
 

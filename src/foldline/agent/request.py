@@ -87,7 +87,7 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     @property
     def has_recall(self) -> bool:
         """Whether the model can read again what its view does not show."""
-        return offers_recall(self.schemas)
+        return bool(self.schemas) and offers_recall(self.schemas)
 
     def pinned(self, items: Items) -> Pins | None:
         """Return the pins with their messages; those that are not in memory come with them."""

@@ -90,8 +90,11 @@ def joined(first: Sequence[Step], others: Sequence[Step]) -> list[Step]:
 def fresh(value: Any) -> Any:
     """Return a copy of *value*, an item or what is in one, which its caller may change."""
     if type(value) is dict:
-        fields = cast("dict[str, object]", value)
-        return {key: one if type(one) is str else fresh(one) for key, one in fields.items()}
+        made = cast("dict[str, object]", value).copy()
+        for key, one in made.items():
+            if type(one) is not str:
+                made[key] = fresh(one)
+        return made
     if type(value) is list:
         return [fresh(one) for one in cast("list[object]", value)]
     return deepcopy(value)

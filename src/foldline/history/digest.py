@@ -124,8 +124,8 @@ def _one_form(message: Message) -> bytes | None:
     if len(parts) != 1:
         return None
     part, name = parts[0], message.name
-    if type(part) is TextPart and part.content and role != "tool":
-        said: tuple[Part] = parts if part.content.isascii() else (_text(part),)
+    if type(part) is TextPart and role != "tool" and (text := part.content):
+        said: tuple[Part] = parts if text.isascii() else (TextPart(_copied(text)),)
     elif type(part) is ToolCallResponsePart and role in _RESULT_ROLES:
         role, name, said = "tool", None, (_result(part),)
     else:

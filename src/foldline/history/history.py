@@ -97,7 +97,8 @@ class History(Sequence[Message]):
         self.digest(max(self._first, self._length // _HASHED * _HASHED))
         made = object.__new__(type(self))
         made.__dict__ = fields = vars(self).copy()
-        fields |= {name: fields[name][:] for name in _LISTS}
+        for name in _LISTS:
+            fields[name] = fields[name][:]
         fields |= {name: fields[name].copy() for name in _SETS}
         fields["_calls"] = {one: [*waiting] for one, waiting in self._calls.items()}
         return made
@@ -167,15 +168,15 @@ class History(Sequence[Message]):
                 peaks.pop()
             peaks.append((position, size))
             if role == "user":
-                self._users.extend((position,) * message.is_from_user)
+                if message.is_from_user:
+                    self._users.append(position)
                 self._open.clear()
             if message.metadata is not None:
                 self._marked.append(position)
             reach = position
-            if len(parts) != 1 or type(parts[0]) is not TextPart or role == "tool":
+            is_text = len(parts) == 1 and type(parts[0]) is TextPart and role != "tool"
+            if not is_text or self._asked:
                 reach = self._pair(message, position)
-            elif self._asked:
-                self._follow(message, (), ())
             self._reach.append(reach)
             # A result tears every index between its call and itself, for good, and the next piece
             # of an answer the one between the two.
@@ -350,7 +351,7 @@ class History(Sequence[Message]):
     def system_after(self, length: int) -> list[tuple[int, Message]]:
         """Return the system messages that more than *length* others precede, and how many do."""
         first = bisect_right(self._system_at, length)
-        return [*zip(self._system_at[first:], self._system[first:], strict=True)]
+        return [(self._system_at[at], self._system[at]) for at in range(first, len(self._system))]
 
     def at(self, index: int) -> Message:
         """Return the message at *index*, system messages counted."""
@@ -417,9 +418,7 @@ class History(Sequence[Message]):
         """Return the size of the messages from *start* on, in *unit*."""
         if unit == "messages":
             return self._length - start
-        if unit == "exchanges":
-            return self.exchanges(start)
-        return self.tokens(start)
+        return self.exchanges(start) if unit == "exchanges" else self.tokens(start)
 
     def index_keeping(self, unit: CountingUnit, size: int) -> int:
         """

@@ -88,6 +88,7 @@ _SEALED_CHARACTERS = 4
 # In a piece of so many bytes the sum stays below the modulus of adler32, so it is exact.
 _PIECE = 65_520 // HIGHEST_LEVEL
 _LOWER_HALF = 0xFFFF
+_ROUNDED = START + UNITS // 2
 
 _NAMES = frozenset({str, NoneType})
 
@@ -140,7 +141,7 @@ class TokenEstimator(Struct, frozen=True):
             units = SEAM * seams + (adler32(data.translate(LEVELS), 0) & _LOWER_HALF)
         else:
             units = sum(_units(data[at : at + _PIECE]) for at in range(0, len(data), _PIECE))
-        return (START + units + UNITS // 2) // UNITS or 1
+        return (units + _ROUNDED) // UNITS or 1
 
 
 def _units(data: bytes) -> int:
@@ -177,13 +178,14 @@ def count_message(message: Message, counter: TokenCounter) -> int:
 def checked_counts(messages: Iterable[Message], counter: TokenCounter) -> list[int]:
     """Return the tokens of each of *messages*; TypeError if a role or a name is no mere str."""
     found: list[int] = []
+    count = counter.count
     for message in messages:
         name, parts = message.name, message.parts
         if type(message.role) is not str or type(name) not in _NAMES:
             raise TypeError
         # Most messages are one text: this saves the call of `count_message`.
         if name is None and len(parts) == 1 and type(parts[0]) is TextPart:
-            found.append(MESSAGE_TOKENS + counter.count(parts[0].content))
+            found.append(MESSAGE_TOKENS + count(parts[0].content))
         else:
             found.append(count_message(message, counter))
     return found

@@ -10,7 +10,6 @@ a prefix stays in a cache, and how many tokens it needs.
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
-from difflib import get_close_matches
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
@@ -248,6 +247,8 @@ def prices_for(config: HistoryReductionConfig, model: str | None) -> Prices | No
 
 def nearest_listed(name: str) -> str:
     """Return what to add to a message on *name*, a model without prices: one that is written nearly so."""
+    from difflib import get_close_matches  # noqa: PLC0415 - a model that is unknown needs it
+
     written = parted(name)[1].rpartition("/")[2]
     listed = [line.split()[0] for line in _TABLE.strip().splitlines()]
     near = get_close_matches(written, listed, n=1, cutoff=_TYPO)

@@ -13,7 +13,7 @@ from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.fitting import saved
 from foldline.reduction.quotes import Pins, kept_whole, pins_after
-from foldline.reduction.shortening import Shortened, fitting
+from foldline.reduction.shortening import Shortened
 from foldline.reduction.state import HistoryReductionState
 
 
@@ -37,6 +37,9 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
 
     view: int
     """The estimated tokens of the view through the active reduction."""
+
+    entries: tuple[Shortened, ...]
+    """What the view shows shortened."""
 
     costs: FoldCosts | None
     """What decides below the ceiling; None if the counts do."""
@@ -106,13 +109,6 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
     def pinned(self) -> int | None:
         """The user message before it that the view shows too."""
         return None if self.active is None else self.active.pinned_index
-
-    @cached_property
-    def entries(self) -> tuple[Shortened, ...]:
-        """What the view shows shortened."""
-        known = () if self.active is None else self.active.shortened
-        # Most reductions shorten nothing.
-        return known and fitting(self.history, known, cut=self.cut, pinned=self.pinned)
 
     @cached_property
     def whole(self) -> frozenset[int]:

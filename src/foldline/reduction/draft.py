@@ -28,11 +28,11 @@ from foldline.history.tokens import count_message
 from foldline.reduction.budget import LEAST_BUDGET, Budget
 from foldline.reduction.case import leaving_tokens
 from foldline.reduction.pieces import chunk_end, slices, split
-from foldline.reduction.quotes import Pins, Quote, Weight
+from foldline.reduction.quotes import TYPED, Pins, Quote, Weight
 from foldline.reduction.request import Flow, SummaryRequest
 from foldline.reduction.spans import SummaryLayer, join_layers
 from foldline.reduction.state import HistoryReductionState, hash_of
-from foldline.reduction.statements import TYPED, unasked
+from foldline.reduction.statements import unasked
 from foldline.reduction.text_calls import LEAD
 from foldline.reduction.writing import Writing, added, write
 

@@ -19,7 +19,8 @@ from foldline.history.formats.wire import is_failed
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart, texts_in
 from foldline.history.reminders import without_reminders
-from foldline.reduction.statements import TYPED, statements
+from foldline.reduction.quotes import TYPED
+from foldline.reduction.statements import statements
 from foldline.reduction.tasks import stems
 from foldline.reduction.tools import name_words, shows
 

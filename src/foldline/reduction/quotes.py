@@ -22,11 +22,10 @@ from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.sendable import sendable
 from foldline.reduction.shortening import clip_text, pointer
-from foldline.reduction.statements import TYPED
-from foldline.reduction.text_calls import LEAD, text_results
 
 
 __all__ = [
+    "TYPED",
     "Pins",
     "Quote",
     "QuoteKind",
@@ -39,6 +38,9 @@ __all__ = [
     "within",
 ]
 
+
+TYPED = 1_500
+"""What has more characters was pasted: somebody else may have written it."""
 
 QuoteKind: TypeAlias = Literal["first", "pin", "tool", "user"]
 """Why a message is quoted: the first request, a pin, a tool that is never summarized, a user message."""
@@ -206,6 +208,8 @@ def _quotable(history: History, aged: Iterable[int], pins: Pins | None) -> Seque
 
 def _results(history: History, aged: Collection[int]) -> frozenset[int]:
     """Return those of *aged* that tools have answered in the user's place."""
+    from foldline.reduction.text_calls import LEAD, text_results  # noqa: PLC0415 - a hit does without
+
     first, last = min(aged, default=0), max(aged, default=-1)
     start = max(history.start, first - LEAD)
     found = text_results(history[start : last + 1], is_first=start < first or not start)

@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from foldline.history.messages import Message
 from foldline.reduction.record import SummaryRecord
-from foldline.reduction.text_calls import with_text_calls
 
 
 __all__ = [
@@ -110,6 +109,8 @@ class SummaryRequest(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def parsed(self) -> tuple[Message, ...]:
         """The messages, with calls that an answer has in its text as calls, and what answers them as results."""
+        from foldline.reduction.text_calls import with_text_calls  # noqa: PLC0415 - a hit does without
+
         # Of the lead only its calls are used.
         is_first = bool(self.lead) or not self.earlier
         return with_text_calls(self.messages, is_first=is_first, lead=self.lead)

@@ -28,10 +28,11 @@ from foldline.reduction.language import (
 )
 from foldline.reduction.orders import imitates, is_order
 from foldline.reduction.provenance import folded
+from foldline.reduction.quotes import TYPED
 from foldline.reduction.record import Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.sources import texts_of
-from foldline.reduction.statements import TYPED, statements
+from foldline.reduction.statements import statements
 
 
 __all__ = ["Said"]

@@ -24,7 +24,6 @@ from foldline.history.parts import TextPart
 from foldline.history.units import CountingUnit
 from foldline.reduction.carried import Carried, Carrier, kept, linked, packed, unpacked
 from foldline.reduction.cut import check_cut
-from foldline.reduction.layered import record_of
 from foldline.reduction.quotes import Quote, joined
 from foldline.reduction.reading import Reading
 from foldline.reduction.record import SummaryRecord
@@ -274,6 +273,8 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def record(self) -> SummaryRecord | None:
         """The summary as lists of what it holds; None without one. A free text is its narrative."""
+        from foldline.reduction.layered import record_of  # noqa: PLC0415 - a hit does without
+
         end, layers = self.summarized_up_to_index, self.layers
         return record_of(end, summary=self.summary_content, layers=layers)
 

@@ -10,7 +10,6 @@ from msgspec import Struct
 __all__ = [
     "CONSONANTS",
     "SHORTENED",
-    "TYPED",
     "Kept",
     "is_labelled",
     "is_listed",
@@ -36,9 +35,6 @@ SHORTENED = frozenset(
     )
 )
 """Words in lower case that are written for longer ones, and a full stop after them."""
-
-TYPED = 1_500
-"""What has more characters was pasted: somebody else may have written it."""
 
 CONSONANTS = "b-df-hj-np-tv-xz"
 """The letters of which a word without a vowel is, as ranges of a pattern."""

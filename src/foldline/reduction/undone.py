@@ -8,8 +8,9 @@ from foldline.history.reminders import without_reminders
 from foldline.reduction.commands import orders_in
 from foldline.reduction.evidence import is_left_open
 from foldline.reduction.language import content, words
+from foldline.reduction.quotes import TYPED
 from foldline.reduction.sources import texts_of
-from foldline.reduction.statements import TYPED, statements
+from foldline.reduction.statements import statements
 
 
 __all__ = ["undone"]

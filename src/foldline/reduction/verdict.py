@@ -42,7 +42,7 @@ from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, co
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import clearable, cleared, clipped, saved, squeezed
 from foldline.reduction.quotes import Pins
-from foldline.reduction.shortening import Shortened
+from foldline.reduction.shortening import Shortened, fitting
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_tokens
 
@@ -201,13 +201,18 @@ def decide(
     active = active_reduction(
         history, state, unit=config.unit, config_fingerprint=config_fingerprint
     )
+    cut, pinned, known = 0, None, ()
+    if active is not None:
+        cut, pinned = active.summarized_up_to_index, active.pinned_index
+        known = active.shortened
     case = Case(
         history=history,
         config=config_of_run(config, overrides),
         budget=budget,
         active=active,
-        cut=0 if active is None else active.summarized_up_to_index,
+        cut=cut,
         view=view_tokens(history, active),
+        entries=fitting(history, known, cut=cut, pinned=pinned),
         pins=pins,
         costs=costs,
     )

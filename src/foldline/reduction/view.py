@@ -39,7 +39,9 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> lis
     pinned = None if pin is None else history[pin]
     if history.is_damaged(start) or (pinned and (pinned.tool_calls or pinned.tool_call_responses)):
         rest = repair(rest)
-    older = history.system[: len(history.system) - len(newer)]
+    older = history.system
+    if newer:
+        older = older[: -len(newer)]
     return [*older, *state.front_messages(), *rest]
 
 
@@ -52,6 +54,8 @@ def _rest(
     if state.shortened or history.has_reasoning(cut if pin is None else pin):
         entries = {one.index: one for one in fitting(history, state.shortened, cut=cut, pinned=pin)}
         said = partial(_changed, history, state, entries)
+    elif pin is None and not newer:
+        return history[cut:]
     rest = [] if pin is None else said(pin, pin + 1)
     start = cut
     for at, message in newer:

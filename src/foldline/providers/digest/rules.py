@@ -17,7 +17,7 @@ from foldline.providers.digest.prose import lines_of, sentence_in, split_sentenc
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.text import ELLIPSIS, batches, distinct, letters_in, untypeset
 from foldline.reduction.commands import NOW_ON
-from foldline.reduction.statements import TYPED
+from foldline.reduction.quotes import TYPED
 
 
 __all__ = ["has_rule", "offer_rules", "rules_in"]

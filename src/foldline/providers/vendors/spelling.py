@@ -1,7 +1,5 @@
 """The names of vendors, and what is nearly one of them."""
 
-from difflib import get_close_matches
-
 from foldline.errors import ConfigError
 
 
@@ -21,8 +19,11 @@ def check_spelling(name: str) -> None:
     """Raise ConfigError if the vendor of *name*, not opened here, is nearly a common one."""
     vendor, colon, _ = name.lower().partition(":")
     # A gateway or a framework has names of its own, which are longer: `google-vertex`, `mistralai`.
-    near = get_close_matches(vendor, COMMON_VENDORS, cutoff=_TYPO)
-    if colon and near and vendor.isalpha() and not vendor.startswith(COMMON_VENDORS):
+    if not colon or not vendor.isalpha() or vendor.startswith(COMMON_VENDORS):
+        return
+    from difflib import get_close_matches  # noqa: PLC0415 - a known vendor needs none
+
+    if near := get_close_matches(vendor, COMMON_VENDORS, cutoff=_TYPO):
         raise unknown_vendor(vendor, near)
 
 
