@@ -24,15 +24,15 @@ _SAID_RANGE = re.compile(
     r"(?:[a-z]{1,4}-?)?0{0,2}(\d{1,4})(?![a-z0-9])"
 )
 _NOUN = (
-    r"(ports?|rooms?|gates?|platforms?|seats?|floors?|terminals?|versions?|issues?|prs?|mrs?|tickets?"
-    r"|pull requests?|zimmer|raum|gleis|puerto|sala|salle|porta|quai)"
+    "port|room|gate|platform|floor|terminal|version|issue|pr|mr|ticket|pull request|zimmer|raum|gleis|puerto"
+    "|sala|salle|porta|quai"
 )
 _NUMBERED = re.compile(
-    rf"(?<![\w-]){_NOUN} ?[#:]? ?(\d{{1,2}}(?:\.\d{{1,2}}){{0,2}})(?![\w%]|[-.,:/]\d)",
+    rf"(?<![\w-])({_NOUN}) ?[#:]? ?(\d{{1,2}}(?:\.\d{{1,2}}){{0,2}})(?![\w%]|[-.,:/]\d)",
     re.ASCII | re.IGNORECASE,
 )
 # What is numbered may be listed, as ports 80, 443 and 8080.
-_SAID_NUMBERED = re.compile(rf"(?<![\w-]){_NOUN}(?=([^\n]{{0,40}}))", re.ASCII)
+_SAID_NUMBERED = re.compile(rf"(?<![\w-])({_NOUN})s?(?![a-z])(?=([^\n]{{0,40}}))", re.ASCII)
 _DIGITS = re.compile(r"(?<![\d.])\d+(?:\.\d+)*")
 _MARKED = re.compile(r"(?<![\w#&])#(\d)(?![\w-]|[.,]\d)", re.ASCII)
 _SAID_MARKED = re.compile(r"(?<![\w#&])#(\d{1,7})(?![a-z0-9])")
@@ -76,7 +76,7 @@ class Siblings:
             if match[2] in said and not is_known and not _counts(statement, match):
                 yield match[0].casefold()
         for match in _NUMBERED.finditer(statement):
-            numbers = self._numbered.get(match[1].casefold().removesuffix("s"))
+            numbers = self._numbered.get(match[1].casefold())
             if numbers and match[2] not in numbers:
                 yield match[0].casefold()
         for match in _MARKED.finditer(statement):
@@ -106,7 +106,7 @@ class Siblings:
     def _numbered(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = defaultdict(set)
         for match in _SAID_NUMBERED.finditer(self._text):
-            found[match[1].removesuffix("s")].update(_DIGITS.findall(match[2]))
+            found[match[1]].update(_DIGITS.findall(match[2]))
         return found
 
     @cached_property
