@@ -28,7 +28,7 @@ from foldline.reduction.speech import (
     without_quotes,
 )
 from foldline.reduction.statements import kept, statements
-from foldline.reduction.undone import undone
+from foldline.reduction.undone import unbegun, undone
 
 
 __all__ = ["BUDGET_TOLERANCE", "Review", "reviewed"]
@@ -92,7 +92,8 @@ def reviewed(
     if faults or by_code:
         return Review(text=text, tokens=tokens, defects=faults)
     found = [*statements(text)]
-    bad = _unfounded(text, request) | Source(request).lacking(found) | undone(found, request.parsed)
+    bad = _unfounded(text, request) | Source(request).lacking(found)
+    bad |= undone(found, request.parsed) | unbegun(found, request.parsed)
     left = kept(text, bad.__contains__)
     faults = tuple(_kind_faults(text, left.text, request.prompt)) or tuple(
         shape_defects(text, request, merges=merges)

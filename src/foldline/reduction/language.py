@@ -279,7 +279,8 @@ def _stems(different: Iterable[str]) -> set[str]:
 def profile(found: Sequence[str]) -> Profile:
     """Return how much of each script and language the words *found* of a text have."""
     scripts, little = Counter[str](), Counter[str]()
-    for word, count in Counter(found).items():
+    counts = Counter(found)
+    for word, count in counts.items():
         for code in _CODES.get(word, ()):
             little[code] += count
         if word.isascii():
@@ -290,7 +291,10 @@ def profile(found: Sequence[str]) -> Profile:
     letters = max(1, scripts.total())
     total = max(1, len(found))
     main = LANGUAGES[max(LANGUAGES, key=little.__getitem__)].little
-    beside = Counter(code for word in found if word not in main for code in _CODES.get(word, ()))
+    beside = Counter[str]()
+    for word in counts.keys() & FUNCTION_WORDS - main:
+        for code in _CODES[word]:
+            beside[code] += counts[word]
     return Profile(
         count=len(found),
         scripts={script: count / letters for script, count in scripts.items()},

@@ -46,6 +46,13 @@ _IS_AHEAD = re.compile(
     r"\W{0,9}(?:[\w'’]+ ){0,4}(?:open|next|pending|remaining|to-?do)\b[\w ]{0,30}:(?!.*\byou\b)",
     re.IGNORECASE | re.DOTALL,
 ).match
+# What the parts of a summary are called, alone in a line.
+_SECTIONS = re.compile(
+    r"^[#*\d.) ]{0,9}(?:(?:user|current|overall|primary|key|open|pending|previous) )?(?:goals?|tasks?|requests?|intent|status|state"
+    r"|decisions?|findings|discoveries|preferences|progress|facts|context|accomplished|done|questions?|(?:next )?steps?)[:* ]{0,4}$",
+    re.IGNORECASE | re.MULTILINE,
+).findall
+_LEAST_SECTIONS = 2
 _YES = (
     r"(?:sure|of course|certainly|absolutely|understood|got it|great|perfect|good (?:question|point|idea|catch)"
     r"|okay|ok|alright|all right|no problem|thanks|thank you|you['’]re (?:welcome|right)|i see|yes|sorry|klar|gerne"
@@ -186,6 +193,8 @@ def is_turn(text: str, instruction: str = "") -> bool:
         return True
     if _ASKS_FOR_PERSON(instruction) or any(map(_NAMES_HIMSELF, said)):
         return False
+    if len(_SECTIONS(text)) >= _LEAST_SECTIONS:
+        return False
     likely = _likely(said)
     others = frozenset(word for one in likely for word in one.others)
     persons = others.union(*(one.own for one in likely))
@@ -210,7 +219,8 @@ def _turns_to(said: Sequence[str], others: frozenset[str]) -> bool:
 def _narrates(said: Sequence[str], persons: frozenset[str], others: frozenset[str]) -> bool:
     """Whether *said* begins by telling of a conversation, or tells what both sides did."""
     # One sentence may be an answer that tells what somebody wanted; more begin with that.
-    begins = len(said) > 1 and not _SAYING.isdisjoint(words(said[0]))
+    is_long = len(said) > 1 and not _EXCLAIMED(said[0])
+    begins = is_long and not _SAYING.isdisjoint(words(said[0]))
     # Nobody tells the user what "the user" asked.
     retold = [one for one in said if _RETOLD(one)]
     names = any(map(_names_side, retold))
@@ -241,7 +251,8 @@ def _names_side(sentence: str) -> bool:
 
 def _tells(sentence: str, persons: frozenset[str]) -> bool:
     found = {*words(_LABELS.sub(" ", sentence))}
-    return bool(found & SIDES) or (bool(found & TELLING) and not found & persons)
+    is_telling = bool(found & TELLING) and not (found & persons or _EXCLAIMED(sentence))
+    return bool(found & SIDES) or is_telling
 
 
 def _addresses(sentence: str, persons: frozenset[str]) -> bool:
