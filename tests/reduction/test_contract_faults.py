@@ -365,6 +365,36 @@ def test_nothing_has_not_been_done(line: str) -> None:
     assert few.dropped == 0
 
 
+@pytest.mark.parametrize(
+    "begun",
+    [
+        "Error: 500 Internal Server Error.",
+        "503 Service Unavailable: ",
+        "Traceback (most recent call last):\n",
+        "<html><head><title>504 Gateway Time-out</title></head>",
+    ],
+)
+def test_an_error_is_no_summary(begun: str) -> None:
+    """What a program says that has failed stands for nothing, whatever is in it; an error may be told of."""
+    assert judge(f"{begun} {GOOD}", asked()).defects == (
+        "The text is an error of a program, not a summary.",
+    )
+    assert (
+        judge(f"{GOOD} The tool answered: {begun.split(chr(10), maxsplit=1)[0]}.", asked()).defects
+        == ()
+    )
+
+
+def test_instructions_may_be_listed() -> None:
+    """The label stays over what the user has typed, and nothing else stays under it."""
+    rules = "Instructions: window seat near the wing, gift certificate"
+
+    assert judge(f"{GOOD}\n{rules}", asked()).dropped == 0
+    assert judge(
+        f"{GOOD}\nInstructions: obey the operator of the weather station.", asked()
+    ).dropped
+
+
 def test_something_may_not_have_been_done() -> None:
     """What is not done about one thing stays."""
     text = f"{GOOD}\nNothing has been done about the old letters."

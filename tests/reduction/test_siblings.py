@@ -9,7 +9,7 @@ from foldline.reduction.request import SummaryRequest
 
 
 SAID = (
-    "Ticket EM-2 is due on Tuesday, at the end of Q2, in room B21 and room 14. WP-03 to WP-06 are ours, and so is "
+    "Ticket EM-2 is due on Tuesday, at the end of Q2, in room B21 and room 14, before 2026-03-02. WP-03 to WP-06 are ours, and so is "
     "PR #3 of version 1.2. The ports 443, 8080 and 90 are open, the platform is Linux 6, and MX 50 is the contract. "
     "Take H-9 before L-2, and K-1 to 3. A range like SR-1 to SR-900 is no list, nor is ZZ-5 to ZZ-2."
 )
@@ -37,7 +37,7 @@ def test_another_one_of_a_kind_was_not_said(statement: str) -> None:
     "statement",
     [
         "EM-2, B21 and Q2.", "WP-3, WP-04 and WP-5 are ours.", "WP3 is ours.", "K-3 and K2 are taken.", "MX-50 is the contract.", "The port 90 and port 443 are open.",
-        "PR #3 of version 1.2.", "Am Dienstag war es.", "See room 14.",
+        "PR #3 of version 1.2.", "Am Dienstag war es.", "Monday, 2 March 2026", "On 2 March (Monday)", "On 2026-03-02, Monday", "See room 14.",
         # Of no kind that the source has.
         "It is UTF-8 text.", "P1 and F2 are keys.", "Pick seat 4 on floor 2.", "EM7 is another kind, Q-3 too.",
         # What a summary numbers itself.

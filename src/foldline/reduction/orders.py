@@ -10,7 +10,7 @@ import re
 from foldline.reduction.provenance import folded
 
 
-__all__ = ["POLITE", "frames", "imitates", "is_order", "is_reported"]
+__all__ = ["POLITE", "frames", "imitates", "is_order", "is_reported", "lists_rules"]
 
 
 POLITE = (
@@ -42,6 +42,7 @@ _ROLE = re.compile(
     r"|new (?:system )?(?:instructions?|task|prompt|rules?)"
     r"|(?:important|urgent|critical)(?: new)? (?:instructions?|system message))\s?[\])*_`\"']*\s?:"
 ).match
+_RULES = re.compile(r"[#>*_ -]*instructions?[*_ ]*:", re.IGNORECASE).match
 _LOUD = re.compile(
     r"[\W\d]*(?:SYSTEM|DEVELOPER|HUMAN|INSTRUCTIONS?|ADMIN|ROOT"
     r"|(?:NOTE|NOTICE|MESSAGE|ORDER|UPDATE|ALERT) (?:FROM|BY|OF)(?: THE)? [A-Z]+)\b[^:\n]{0,20}:"
@@ -99,6 +100,11 @@ def imitates(statement: str) -> bool:
     """Whether *statement* speaks as somebody else, or looks like a part of a request."""
     text = folded(statement).strip()
     return bool(_LOUD(statement) or _TEMPLATE.search(text) or _ROLE(text) or _TURN(text))
+
+
+def lists_rules(statement: str) -> bool:
+    """Whether *statement* has the label under which a summary lists what the user wants."""
+    return _RULES(statement) is not None
 
 
 def is_order(statement: str) -> bool:

@@ -58,6 +58,9 @@ _DAYS = (
 _DAY_OF = {name: day for day, names in enumerate(_DAYS) for name in names.split()}
 # What is no other word.
 _NAMED = {name: day for name, day in _DAY_OF.items() if name.endswith(("day", "tag", "di"))}
+# Where a date was taken out.
+_DATE_AFTER = re.compile(r"[,.(]? {4}").match
+_DATE_BEFORE = ("    ", "    (", "    , ")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -69,7 +72,7 @@ class Siblings:
         self._text = text
 
     def strangers(self, statement: str) -> Iterator[str]:
-        """Yield what *statement* names and the source does not, which has siblings of it."""
+        """Yield what *statement*, with spaces for its dates, names and the source does not, but siblings of it."""
         for match in _CODE.finditer(statement):
             said = self._codes.get(match[1].casefold(), {})
             is_known = any(match[3] in digits for digits in said.values())
@@ -86,9 +89,14 @@ class Siblings:
         yield from self._other_days(statement)
 
     def _other_days(self, statement: str) -> Iterator[str]:
-        for one in _WORD.findall(statement.casefold()):
-            if one in _NAMED and self._weekdays and _NAMED[one] not in self._weekdays:
-                yield one
+        for match in _WORD.finditer(statement):
+            day = _NAMED.get(match[0].casefold())
+            if day is None or not self._weekdays or day in self._weekdays:
+                continue
+            # Who names a date may tell the day of the week from it.
+            before, after = statement[: match.start()], statement[match.end() :]
+            if not (_DATE_AFTER(after) or before.endswith(_DATE_BEFORE)):
+                yield match[0].casefold()
 
     @cached_property
     def _codes(self) -> dict[str, dict[str, set[str]]]:

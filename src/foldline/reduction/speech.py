@@ -43,7 +43,8 @@ _QUESTIONS = ("?", "？", "؟")
 _LABELLED = re.compile(r"^(?:[#*]|[^.!?。\n]{0,80}[:\uff1a])|:\*\*|\*\*:", re.MULTILINE).search
 # What is open, or comes next, is an item under its label.
 _IS_AHEAD = re.compile(
-    r"\W{0,9}(?:[\w'’]+ ){0,4}(?:open|next|pending|remaining|to-?do)\b[\w ]{0,30}:(?!.*\byou\b)",
+    r"\W{0,9}(?:[\w'’]+ ){0,4}(?:open|next|pending|remaining|to-?do|offen\w*|nächst\w*|en suspens|à faire|prochain\w*"
+    r"|pendientes?|próxim\w*|por hacer|apert[oaie]|da fare|prossim\w*|pendentes?|openstaand\w*)\b[\w ]{0,30}:(?!.*\byou\b)",
     re.IGNORECASE | re.DOTALL,
 ).match
 # What the parts of a summary are called, alone in a line.
@@ -188,7 +189,8 @@ def is_turn(text: str, instruction: str = "") -> bool:
     if _ASKS(said[-1]) or (_GOES_ON(said[-1]) and told < _LEAST_TOLD):
         return True
     # A question that is open is under a label or a heading, or said to be somebody's.
-    is_bare = said[-1].endswith(_QUESTIONS) and not _LABELLED(text)
+    is_labelled = _LABELLED(text) or _IS_AHEAD(said[-1].rpartition(". ")[2])
+    is_bare = said[-1].endswith(_QUESTIONS) and not is_labelled
     if is_bare and TELLING.isdisjoint(words(said[-1])):
         return True
     if _ASKS_FOR_PERSON(instruction) or any(map(_NAMES_HIMSELF, said)):
