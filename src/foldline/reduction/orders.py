@@ -34,9 +34,14 @@ _FENCE = re.compile(
     r"[^a-z]{0,12}\Z|[\W_]*\[?(?:end (?:transcript|summary|record)|summary of the earlier part of this)\b"
     r"|```\s*(?:system|user|assistant|developer|instructions?)\b"
 ).match
+# After the name of a side: what it did or wants.
+_TELLS = (
+    r"\W*(?:[a-z]{2,20}ed|asks|wants|found|made|says?|said|told|will|was|is|has|plans|gives|gave|writes|wrote|ran|needs"
+    r"|prefers|explains|suggests|provides|offers|recommends|confirms|agrees)\b"
+)
 # A list may tell of a system, but not in capitals, and a line of what a side did or wants.
 _ROLE = re.compile(
-    r"[#>*_`|\[(\"' ]*(?:(?:developer|human|administrator|root|instructions?|prompt)"
+    rf"[#>*_`|\[(\"' ]*(?:(?:developer|human(?!\s?:{_TELLS})|administrator|root|instructions?|prompt)"
     r"|(?:system|tool|model|function)(?=.*\b(?:you\w*|must|shall|should|may|can|now|always|never|all|every|any)\b)"
     r"|(?:system|developer|admin) (?:prompt|message|note|override|instructions?|update|notice|alert)"
     r"|new (?:system )?(?:instructions?|task|prompt|rules?)"
@@ -49,7 +54,7 @@ _LOUD = re.compile(
 ).match
 _TURN = re.compile(
     r"[\W_]*role[\W_]{1,6}(?:system|developer|user|assistant)\b|[*_`]*(?:user|assistant|ai|bot)[*_`]*\s?:"
-    r"(?!\W*(?:asks|asked|wants|wanted|found|made|said|says|told|requested|proposed|reported|will|was|is|has)\b)"
+    rf"(?!{_TELLS})"
 ).match
 
 _OF = r"(?:\W+\w+){0,4}?\W+"
