@@ -87,7 +87,7 @@ def test_nothing_has_not_been_done(line: str) -> None:
     ],
 )
 def test_an_error_is_no_summary(begun: str) -> None:
-    """What a program says that has failed stands for nothing, whatever is in it; an error may be told of."""
+    """What a program says that has failed stands for nothing, whatever is in it; a summary may report one."""
     assert judge(f"{begun} {GOOD}", asked()).defects == (
         "The text is an error of a program, not a summary.",
     )

@@ -50,7 +50,7 @@ _DAYS = (
     "monday mon montag lundi lunes lunedì segunda maandag måndag mandag poniedziałek понедельник",
     "tuesday tue tues dienstag mardi martes martedì terça dinsdag tisdag tirsdag wtorek вторник",
     "wednesday wed mittwoch mercredi miércoles mercoledì quarta woensdag onsdag środa среда среду",
-    "thursday thu thur thurs donnerstag jeudi jueves giovedì quinta donderdag torsdag czwartek четверг",
+    "thursday thu thurs donnerstag jeudi jueves giovedì quinta donderdag torsdag czwartek четверг",
     "friday fri freitag vendredi viernes venerdì sexta vrijdag fredag piątek пятница пятницу",
     "saturday sat samstag sonnabend samedi sábado sabato zaterdag lördag lørdag sobota суббота субботу",
     "sunday sun sonntag dimanche domingo domenica zondag söndag søndag niedziela воскресенье",
