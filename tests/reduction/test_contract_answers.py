@@ -175,7 +175,9 @@ def test_a_colon_inside_of_a_sentence_labels_no_question() -> None:
     assert judge(f"{told}. Which jars does the cousin send: round or square?").defects == CONTINUES
     assert judge(f"{told} at 9:30. Which jars does the cousin send?").defects == CONTINUES
     assert judge(f"{told}.\nOpen: which jars does the cousin send?").defects == ()
-    assert judge(f"{told} at 17 Uhr. Nächster Punkt: which jars does the cousin send?").defects == ()
+    assert (
+        judge(f"{told} at 17 Uhr. Nächster Punkt: which jars does the cousin send?").defects == ()
+    )
     assert judge(f"{told} at 17 Uhr. Sonst: which jars does the cousin send?").defects == CONTINUES
 
 
