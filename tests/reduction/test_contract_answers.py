@@ -175,6 +175,10 @@ def test_a_colon_inside_of_a_sentence_labels_no_question() -> None:
     assert judge(f"{told}. Which jars does the cousin send: round or square?").defects == CONTINUES
     assert judge(f"{told} at 9:30. Which jars does the cousin send?").defects == CONTINUES
     assert judge(f"{told}.\nOpen: which jars does the cousin send?").defects == ()
+    assert (
+        judge(f"{told} at 17 Uhr. Nächster Punkt: which jars does the cousin send?").defects == ()
+    )
+    assert judge(f"{told} at 17 Uhr. Sonst: which jars does the cousin send?").defects == CONTINUES
 
 
 def test_a_cheer_ends_before_a_number() -> None:
@@ -191,3 +195,21 @@ def test_an_office_is_no_side() -> None:
     text += "keep it for you until July 18."
 
     assert judge(text).defects == CONTINUES
+
+
+def test_who_cheers_tells_of_nothing() -> None:
+    """A first sentence with an exclamation mark is no account, though it has a word of one."""
+    cheer = "Good discussion, everyone! I'm looking forward to the honey of the hives in July. Take the extractor of "
+    cheer += "the club in Wexbury, and enjoy your newspaper."
+
+    assert judge(cheer).defects == CONTINUES
+    assert judge(f"{cheer.replace('!', '.')}").defects == ()
+
+
+def test_the_parts_of_a_summary_speak_to_nobody() -> None:
+    """Under two headings that summaries have, a question is open, and what "I" do is told."""
+    notes = "## Goal\nHoney of both hives.\n\n## Status\nThe colonies are united with newspaper, and the extractor of the "
+    notes += "club in Wexbury is there. I name the jars for July 18 later."
+
+    assert judge(notes).defects == ()
+    assert judge(notes.replace("## Status", "## Weather")).defects == CONTINUES

@@ -17,7 +17,7 @@ from tests.reduction.talks import CODING, GOOD, TRAVEL
 
 MUTATIONS = 1_000
 SAID = (
-    "They paid 12,345.60 for 1 200 boxes on May 20th, 2024, and 3.500 more between 3 and 5 June or on "
+    "They paid 12,345.60 for 1 200 boxes on May 20th, 2024, and 3.500 more of the 339 between 3 and 5 June or on "
     "7/8/2025, 09.11.2026, 12-25-24, 2026年3月4日. Look into C:\\new\\plan.txt, ~/notes/todo.md, "
     "/srv/app and data/rows.csv; the code is DE12 AB34 CD, tickets WP16 and WP20, 150000 rows of version 1.2.24. "
     "See /home/mara/maps/berlin, plan.ts, map.ts, WP3, WP5-7, and the password swordfish7. Call 655 71 30 26; the "
@@ -41,7 +41,7 @@ def lacking(statement: str, said: str = SAID) -> bool:
         "boxes/rows/code", "٣٥٠٠ more", "WP16-20", "WP3-7", "rows.csv#L3500", "at L3500", "~/maps/berlin", "plan.ts/map.ts", "v1.2.24",
         "0.835", "12.35", "244 ms", "型号1200,3500", "12.348", "0,835", "655713026", "655-71-30-26",
         "+34 655 71 30 26", "655 713 026", "<ruled_out>rows</ruled_out>", "scores of 10 20 30",
-        "The password was `swordfish7`.", "The key is well-known.", "key: value",
+        "The password was `swordfish7`.", "The key is well-known.", "At 09:58 339 boxes.", "key: value",
     ],
 )  # fmt: skip
 def test_what_means_the_same_was_said(statement: str) -> None:

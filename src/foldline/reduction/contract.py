@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from foldline.reduction.commands import is_standing, orders_in
 from foldline.reduction.language import is_strange, mainly, profile, words
-from foldline.reduction.orders import frames, imitates, is_order
+from foldline.reduction.orders import frames, imitates, is_order, lists_rules
 from foldline.reduction.provenance import Source
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.said import Said
@@ -28,7 +28,7 @@ from foldline.reduction.speech import (
     without_quotes,
 )
 from foldline.reduction.statements import kept, statements
-from foldline.reduction.undone import undone
+from foldline.reduction.undone import unbegun, undone
 
 
 __all__ = ["BUDGET_TOLERANCE", "Review", "reviewed"]
@@ -50,6 +50,12 @@ _MANY_BAD = (
     "{} of {} statements have names, numbers or dates that the conversation does not have, or give "
     "orders."
 )
+# What a server, a proxy or a program says that has failed.
+_IS_ERROR = re.compile(
+    r"\W{0,3}(?:(?:error(?: code)?:? |http )?[45]\d\d:? (?:internal server error|bad gateway|service unavailable"
+    r"|gateway time-?out|too many requests)|traceback \(most recent call last\)|upstream connect error|<!doctype html|<html\b)",
+    re.IGNORECASE,
+).match
 _HAS_WORD = re.compile(r"[^\W_]").search
 
 
@@ -92,7 +98,8 @@ def reviewed(
     if faults or by_code:
         return Review(text=text, tokens=tokens, defects=faults)
     found = [*statements(text)]
-    bad = _unfounded(text, request) | Source(request).lacking(found) | undone(found, request.parsed)
+    bad = _unfounded(text, request) | Source(request).lacking(found)
+    bad |= undone(found, request.parsed) | unbegun(found, request.parsed)
     left = kept(text, bad.__contains__)
     faults = tuple(_kind_faults(text, left.text, request.prompt)) or tuple(
         shape_defects(text, request, merges=merges)
@@ -127,7 +134,7 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
                 and not said.is_in_words(unit)
             )
             or any(
-                imitates(line)
+                (imitates(line) and not (lists_rules(line) and said.is_of_user(line)))
                 or (is_order(line) and not said.is_typed(line))
                 or (is_standing(line) and not (said.has_lasting or said.is_of_user(line)))
                 for line in lines
@@ -153,6 +160,8 @@ def _size_faults(text: str, request: SummaryRequest, tokens: int, room: int) -> 
 
 
 def _kind_faults(text: str, left: str, prompt: str) -> Iterator[str]:
+    if _IS_ERROR(text):
+        yield "The text is an error of a program, not a summary."
     if calls_tool(text) or calls_tool(left):
         yield "The text is a tool call, not a summary."
     if frames(text):

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 
-__all__ = ["Day", "days_of"]
+__all__ = ["Day", "days_of", "years_of"]
 
 
 # Each month in many languages, by its full name and the short one, twelve of them.
@@ -59,6 +59,7 @@ _DAY_FIRST = re.compile(
     rf"(?<![\d:])(?:(\d{{1,2}}){_ORDINAL}\s?(?:-|to|and|&|or|bis|au|al)\s?)?(\d{{1,2}}){_ORDINAL}"
     r"[ -](?:(?:of|de) )?([^\W\d_]{3,12})(?:\.?,?[ -](?:de )?(\d{4})(?!\d))?"
 )
+_SHORT_DAY = re.compile(r"(?<![\d.,])(\d{1,2})\.\s?(\d{1,2})\.(?!\d)")
 _CENTURY = 2000
 _SHORT_YEAR = 100
 _LAST_MONTH = 12
@@ -83,6 +84,16 @@ def days_of(text: str) -> Iterator[Day]:
     """Yield the days that *text*, folded, names."""
     found = chain(_numeric(text), _named(text))
     return (one for one in found if 1 <= one.month <= _LAST_MONTH and 1 <= one.day <= _LAST_DAY)
+
+
+def years_of(text: str) -> dict[tuple[int, int], set[int | None]]:
+    """Return the days in *text* by month and day, each with its years, or None if it has none."""
+    days: dict[tuple[int, int], set[int | None]] = {}
+    for one in days_of(text):
+        days.setdefault((one.month, one.day), set()).add(one.year)
+    for match in _SHORT_DAY.finditer(text):
+        days.setdefault((int(match[2]), int(match[1])), set()).add(None)
+    return days
 
 
 def _numeric(text: str) -> Iterator[Day]:

@@ -241,6 +241,9 @@ class Profile(Struct, frozen=True, kw_only=True):
     scripts: dict[str, float]
     languages: dict[str, float]
 
+    beside: dict[str, float]
+    """How much of each language there is in words that the most frequent one lacks."""
+
 
 def words(text: str) -> list[str]:
     """Return the words of *text*, folded; where no spaces are written, its characters."""
@@ -276,7 +279,8 @@ def _stems(different: Iterable[str]) -> set[str]:
 def profile(found: Sequence[str]) -> Profile:
     """Return how much of each script and language the words *found* of a text have."""
     scripts, little = Counter[str](), Counter[str]()
-    for word, count in Counter(found).items():
+    counts = Counter(found)
+    for word, count in counts.items():
         for code in _CODES.get(word, ()):
             little[code] += count
         if word.isascii():
@@ -286,10 +290,16 @@ def profile(found: Sequence[str]) -> Profile:
                 scripts[_script(character)] += count
     letters = max(1, scripts.total())
     total = max(1, len(found))
+    main = LANGUAGES[max(LANGUAGES, key=little.__getitem__)].little
+    beside = Counter[str]()
+    for word in counts.keys() & FUNCTION_WORDS - main:
+        for code in _CODES[word]:
+            beside[code] += counts[word]
     return Profile(
         count=len(found),
         scripts={script: count / letters for script, count in scripts.items()},
         languages={code: little[code] / total for code in LANGUAGES},
+        beside={code: beside[code] / total for code in LANGUAGES},
     )
 
 
@@ -297,7 +307,9 @@ def mainly(one: Profile) -> Profile:
     """Return *one* with what it has most of: scripts, and a single language."""
     code = max(one.languages, key=lambda name: one.languages[name])
     scripts = {name: share for name, share in one.scripts.items() if share >= _MUCH_OF_SCRIPT}
-    return Profile(count=one.count, scripts=scripts, languages={code: one.languages[code]})
+    return Profile(
+        count=one.count, scripts=scripts, languages={code: one.languages[code]}, beside={}
+    )
 
 
 def is_strange(found: Sequence[str], *known: Profile) -> bool:
@@ -323,11 +335,13 @@ def is_foreign(text: Profile, *known: Profile, least: int = _LEAST_WORDS) -> boo
     best = max(own, key=lambda code: own[code])
     if text.count < least or own[best] < _LEAST_SHARE:
         return False
+    # Languages of one family share their little words.
     right = {
         code
         for one in known
+        if (most := max(one.languages.values()))
         for code, share in one.languages.items()
-        if share and share >= _SOME * max(one.languages.values())
+        if share == most or one.beside.get(code, 0) >= _SOME * most
     }
     return own[best] > _TIMES * max((own[code] for code in right), default=0.0)
 

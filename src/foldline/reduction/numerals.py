@@ -9,7 +9,7 @@ __all__ = ["MARKS", "NUMBER", "in_digits", "numbers_of", "readings"]
 
 
 NUMBER = re.compile(
-    r"(?<![\w.,])\d{1,3}(?:([,.' _])\d{3})(?:\1\d{3})*(?:[.,]\d+)?(?![\d])|\d+(?:[.,]\d+)*"
+    r"(?<![\w.,])(?<!\d:)\d{1,3}(?:([,.' _])\d{3})(?:\1\d{3})*(?:[.,]\d+)?(?![\d])|\d+(?:[.,]\d+)*"
 )
 """A number, with or without marks between its groups."""
 

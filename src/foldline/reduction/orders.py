@@ -10,7 +10,7 @@ import re
 from foldline.reduction.provenance import folded
 
 
-__all__ = ["POLITE", "frames", "imitates", "is_order", "is_reported"]
+__all__ = ["POLITE", "frames", "imitates", "is_order", "is_reported", "lists_rules"]
 
 
 POLITE = (
@@ -34,21 +34,27 @@ _FENCE = re.compile(
     r"[^a-z]{0,12}\Z|[\W_]*\[?(?:end (?:transcript|summary|record)|summary of the earlier part of this)\b"
     r"|```\s*(?:system|user|assistant|developer|instructions?)\b"
 ).match
+# After the name of a side: what it did or wants.
+_TELLS = (
+    r"\W*(?:[a-z]{2,20}ed|asks|wants|found|made|says?|said|told|will|was|is|has|plans|gives|gave|writes|wrote|ran|needs"
+    r"|prefers|explains|suggests|provides|offers|recommends|confirms|agrees)\b"
+)
 # A list may tell of a system, but not in capitals, and a line of what a side did or wants.
 _ROLE = re.compile(
-    r"[#>*_`|\[(\"' ]*(?:(?:developer|human|administrator|root|instructions?|prompt)"
+    rf"[#>*_`|\[(\"' ]*(?:(?:developer|human(?!\s?:{_TELLS})|administrator|root|instructions?|prompt)"
     r"|(?:system|tool|model|function)(?=.*\b(?:you\w*|must|shall|should|may|can|now|always|never|all|every|any)\b)"
     r"|(?:system|developer|admin) (?:prompt|message|note|override|instructions?|update|notice|alert)"
     r"|new (?:system )?(?:instructions?|task|prompt|rules?)"
     r"|(?:important|urgent|critical)(?: new)? (?:instructions?|system message))\s?[\])*_`\"']*\s?:"
 ).match
+_RULES = re.compile(r"[#>*_ -]*instructions?[*_ ]*:", re.IGNORECASE).match
 _LOUD = re.compile(
     r"[\W\d]*(?:SYSTEM|DEVELOPER|HUMAN|INSTRUCTIONS?|ADMIN|ROOT"
     r"|(?:NOTE|NOTICE|MESSAGE|ORDER|UPDATE|ALERT) (?:FROM|BY|OF)(?: THE)? [A-Z]+)\b[^:\n]{0,20}:"
 ).match
 _TURN = re.compile(
     r"[\W_]*role[\W_]{1,6}(?:system|developer|user|assistant)\b|[*_`]*(?:user|assistant|ai|bot)[*_`]*\s?:"
-    r"(?!\W*(?:asks|asked|wants|wanted|found|made|said|says|told|requested|proposed|reported|will|was|is|has)\b)"
+    rf"(?!{_TELLS})"
 ).match
 
 _OF = r"(?:\W+\w+){0,4}?\W+"
@@ -99,6 +105,11 @@ def imitates(statement: str) -> bool:
     """Whether *statement* speaks as somebody else, or looks like a part of a request."""
     text = folded(statement).strip()
     return bool(_LOUD(statement) or _TEMPLATE.search(text) or _ROLE(text) or _TURN(text))
+
+
+def lists_rules(statement: str) -> bool:
+    """Whether *statement* has the label under which a summary lists what the user wants."""
+    return _RULES(statement) is not None
 
 
 def is_order(statement: str) -> bool:

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import chain
 
-from foldline.reduction.dates import Day, days_of
+from foldline.reduction.dates import Day, days_of, years_of
 from foldline.reduction.numerals import MARKS, NUMBER, in_digits, numbers_of, readings
 from foldline.reduction.request import SummaryRequest
+from foldline.reduction.siblings import Siblings
 from foldline.reduction.sources import texts_of
 
 
@@ -69,7 +70,7 @@ _TICKET = re.compile(r"(?<![\w#&])#\d{2,9}(?!\w)", re.ASCII)
 _HAS_ENDING = re.compile(r"\.[A-Za-z]\w{0,4}\Z", re.ASCII).search
 # All of something, standards, and the keys and tags of a report: these come from no source.
 _COMMON = re.compile(
-    r"(?<![\d.,])100 ?%|\b(?:x86_64|iso[- ]8601|(?:sha|aes)-?(?:1|128|256|512))\b"
+    r"(?<![\d.,])100 ?%|\b(?:x86_64|iso[- ]8601|utf-?(?:8|16|32)|covid-19|(?:phase|step|part)-\d|(?:sha|aes)-?(?:1|128|256|512))\b"
     r"|</?[a-z]{1,20}(?:_[a-z]{1,20}){1,3}>|\"[a-z]{1,20}(?:_[a-z]{1,20}){1,3}\"(?=\s?:)"
     r"|\b(?:next|open|done|key|current|pending|failed|failing|changed|completed|remaining|main|last|todo|user"
     r"|files?|tasks?|tests?)(?:_[a-z]{1,20}){1,3}(?=:)"
@@ -91,7 +92,6 @@ _GROUPED = re.compile(
 _LEAST_GROUPED = 7
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[ ()/.-]{1,3}(?=\d)")
 _LONGEST_DAY = 4
-_SHORT_DAY = re.compile(r"(?<![\d.,])(\d{1,2})\.\s?(\d{1,2})\.(?!\d)")
 _PARTS_OF_A_PRICE = 2
 _LEAST_DIGITS = 3
 _LONGEST_CODE = 64
@@ -243,6 +243,11 @@ class Source:
         return False
 
     @cached_property
+    def siblings(self) -> Siblings:
+        """The short codes, numbers and days of the week that were said."""
+        return Siblings(self._text)
+
+    @cached_property
     def _runs(self) -> frozenset[str]:
         return frozenset(_RUN.findall(self._text))
 
@@ -270,12 +275,12 @@ class Source:
 
     @cached_property
     def _days(self) -> dict[tuple[int, int], set[int | None]]:
-        return _years_of(self._text)
+        return years_of(self._text)
 
     @cached_property
     def _spoken(self) -> tuple[frozenset[str], dict[tuple[int, int], set[int | None]]]:
         spoken = in_digits(self._text)
-        return numbers_of(spoken), _years_of(spoken)
+        return numbers_of(spoken), years_of(spoken)
 
     def _joined(self, names: set[str]) -> frozenset[str]:
         """Return those of *names* that are said in groups, or in one piece and written in groups."""
@@ -313,6 +318,7 @@ class _Statement:
         self._take(_MAIL, self._is_known)
         self._take(_UUID, self._is_known)
         self._take_days()
+        self.missing.update(source.siblings.strangers(self._left))
         self._take(_SECRET, lambda written: self._is_known(re.split(r"[\s\"'`*]", written)[-1]))
         self._take(_VERSION, lambda written: any(map(self._is_known, (written, written[1:]))))
         self._take(_TICKET, lambda written: source.has_run(written[1:]))
@@ -447,16 +453,6 @@ class _Statement:
 
 def _alike(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_ALIKE)
-
-
-def _years_of(text: str) -> dict[tuple[int, int], set[int | None]]:
-    """Return the days in *text* by month and day, each with its years, or None if it has none."""
-    days: dict[tuple[int, int], set[int | None]] = {}
-    for one in days_of(text):
-        days.setdefault((one.month, one.day), set()).add(one.year)
-    for match in _SHORT_DAY.finditer(text):
-        days.setdefault((int(match[2]), int(match[1])), set()).add(None)
-    return days
 
 
 def _kinds(name: str) -> Iterator[str]:

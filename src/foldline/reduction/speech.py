@@ -43,9 +43,17 @@ _QUESTIONS = ("?", "？", "؟")
 _LABELLED = re.compile(r"^(?:[#*]|[^.!?。\n]{0,80}[:\uff1a])|:\*\*|\*\*:", re.MULTILINE).search
 # What is open, or comes next, is an item under its label.
 _IS_AHEAD = re.compile(
-    r"\W{0,9}(?:[\w'’]+ ){0,4}(?:open|next|pending|remaining|to-?do)\b[\w ]{0,30}:(?!.*\byou\b)",
+    r"\W{0,9}(?:[\w'’]+ ){0,4}(?:open|next|pending|remaining|to-?do|offen\w*|nächst\w*|en suspens|à faire|prochain\w*"
+    r"|pendientes?|próxim\w*|por hacer|apert[oaie]|da fare|prossim\w*|pendentes?|openstaand\w*)\b[\w ]{0,30}:(?!.*\byou\b)",
     re.IGNORECASE | re.DOTALL,
 ).match
+# What the parts of a summary are called, alone in a line.
+_SECTIONS = re.compile(
+    r"^[#*\d.) ]{0,9}(?:(?:user|current|overall|primary|key|open|pending|previous) )?(?:goals?|tasks?|requests?|intent|status|state"
+    r"|decisions?|findings|discoveries|preferences|progress|facts|context|accomplished|done|questions?|(?:next )?steps?)[:* ]{0,4}$",
+    re.IGNORECASE | re.MULTILINE,
+).findall
+_LEAST_SECTIONS = 2
 _YES = (
     r"(?:sure|of course|certainly|absolutely|understood|got it|great|perfect|good (?:question|point|idea|catch)"
     r"|okay|ok|alright|all right|no problem|thanks|thank you|you['’]re (?:welcome|right)|i see|yes|sorry|klar|gerne"
@@ -53,6 +61,7 @@ _YES = (
 )
 _AGREES = re.compile(
     rf"\W{{0,9}}{_YES}"
+    r"|\W{0,9}(?:もちろん|はい、|わかりました|分かりました|ありがとうございます|当然可以|没问题|물론|네, )"
     r"|\W{0,9}(?:thank(?:s| you) for\b|danke (?:für|dass)\b|vielen dank\b|merci (?:de|pour)\b|gracias por\b"
     r"|grazie (?:per|di)\b|obrigad[oa] por\b|done[.!]"
     r"|(?:(?:first|now|next|ok(?:ay)?),? )?(?:i['’]ll|i will|let me|i(?:['’]m| am) going to)\b|i['’]?m sorry|i am sorry|i apologi[sz]e|i can(?:not|['’]t)\b)",
@@ -180,10 +189,13 @@ def is_turn(text: str, instruction: str = "") -> bool:
     if _ASKS(said[-1]) or (_GOES_ON(said[-1]) and told < _LEAST_TOLD):
         return True
     # A question that is open is under a label or a heading, or said to be somebody's.
-    is_bare = said[-1].endswith(_QUESTIONS) and not _LABELLED(text)
+    is_labelled = _LABELLED(text) or _IS_AHEAD(said[-1].rpartition(". ")[2])
+    is_bare = said[-1].endswith(_QUESTIONS) and not is_labelled
     if is_bare and TELLING.isdisjoint(words(said[-1])):
         return True
     if _ASKS_FOR_PERSON(instruction) or any(map(_NAMES_HIMSELF, said)):
+        return False
+    if len(_SECTIONS(text)) >= _LEAST_SECTIONS:
         return False
     likely = _likely(said)
     others = frozenset(word for one in likely for word in one.others)
@@ -209,7 +221,8 @@ def _turns_to(said: Sequence[str], others: frozenset[str]) -> bool:
 def _narrates(said: Sequence[str], persons: frozenset[str], others: frozenset[str]) -> bool:
     """Whether *said* begins by telling of a conversation, or tells what both sides did."""
     # One sentence may be an answer that tells what somebody wanted; more begin with that.
-    begins = len(said) > 1 and not _SAYING.isdisjoint(words(said[0]))
+    is_long = len(said) > 1 and not _EXCLAIMED(said[0])
+    begins = is_long and not _SAYING.isdisjoint(words(said[0]))
     # Nobody tells the user what "the user" asked.
     retold = [one for one in said if _RETOLD(one)]
     names = any(map(_names_side, retold))
@@ -240,7 +253,8 @@ def _names_side(sentence: str) -> bool:
 
 def _tells(sentence: str, persons: frozenset[str]) -> bool:
     found = {*words(_LABELS.sub(" ", sentence))}
-    return bool(found & SIDES) or (bool(found & TELLING) and not found & persons)
+    is_telling = bool(found & TELLING) and not (found & persons or _EXCLAIMED(sentence))
+    return bool(found & SIDES) or is_telling
 
 
 def _addresses(sentence: str, persons: frozenset[str]) -> bool:
