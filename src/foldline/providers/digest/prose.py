@@ -3,9 +3,9 @@ The sentences of what was said, those first that say the most.
 
 A sentence is worth the words that those chosen before it lack, for its length: a weighted cover,
 chosen greedily. A word weighs more the more sentences have it, and the longer it is, as short ones
-mean least. So "Okay." is never chosen, nothing is said twice, and no language needs a list, though
-the most frequent English words are left out. All weights are whole numbers, so the order is the same
-everywhere.
+mean least; a number is a fact however short it is. So "Okay." is never chosen, nothing is said twice,
+and no language needs a list, though the most frequent English words are left out. All weights are
+whole numbers, so the order is the same everywhere.
 
 Time is linear in the length of the text: of more than a digest's budget can tell of, the longest speech
 of each of equal strata is read, and at most `_MOST_OFFERED` sentences are chosen.
@@ -14,10 +14,10 @@ of each of equal strata is read, and at most `_MOST_OFFERED` sentences are chose
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop, heapreplace
-from itertools import chain, pairwise
+from itertools import chain, pairwise, takewhile
 from typing import TypeVar
 
 from foldline.providers.digest.outline import STRIDE, Earlier, Item
@@ -54,7 +54,7 @@ _MOST_OFFERED = 200
 LONGEST = 600
 """How many characters a sentence has at most, and a table in one line."""
 
-_LENGTHS = range(20, LONGEST + 1)
+_LENGTHS = range(8, LONGEST + 1)
 _MARKUP = " \t#>*-•|"
 _BOLD = "**"
 # A sentence ends where white space follows one of these.
@@ -72,14 +72,17 @@ _STOPWORDS = frozenset(
         " would yeah yep yes you your",
     )
 )
-# What a longer word is more than this adds nothing.
-_LONG_WORD, _LONG_NUMBER = 8, 3
+# What a longer word is more than this adds nothing, and what a number weighs.
+_LONG_WORD, _NUMBER = 8, 10
+_DIGIT = re.compile(r"\d").search
 # Texts whose worth for their length is in one of these grades say equally much.
 _GRADES = 256
 # Multiples of the golden ratio of a turn lie evenly around it.
 _GOLDEN, _TURN = 0x9E3779B1, 1 << 32
 # The length that a sentence costs beside its own characters: a few long ones read better than many.
-_OVERHEAD = 80
+_OVERHEAD = 40
+# What says the same with other numbers has two words of the other or more, and is not so many times as long.
+_ALIKE, _TIMES_AS_LONG = 2, 3
 
 
 def _short_words(length: int) -> str:
@@ -184,11 +187,11 @@ def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) 
     for index, words in enumerate(said):
         for word in words:
             places[word].append(index)
-    weights = {
-        word: len(uses).bit_length()
-        * min(len(word), _LONG_NUMBER if word.isdigit() else _LONG_WORD)
+    numbers = set(filter(_DIGIT, places))
+    weights = dict.fromkeys(numbers, _NUMBER) | {
+        word: len(uses).bit_length() * min(len(word), _LONG_WORD)
         for word, uses in places.items()
-        if len(word) >= _SHORTEST_WORD
+        if len(word) >= _SHORTEST_WORD and word not in numbers
     }
     for word in known:
         weights.pop(word, None)
@@ -214,13 +217,42 @@ def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) 
         if now > value:
             heapreplace(heap, (now, place, index))
             continue
-        heappop(heap)
+        newer = _renewed(index, texts, said, places, numbers)
+        if newer is None or not lacking[newer]:
+            heappop(heap)
+        else:
+            index = newer
         chosen.append(index)
         for word in weights.keys() & said[index]:
             weight = weights.pop(word)
             for other in places[word]:
                 lacking[other] -= weight
     return chosen
+
+
+def _renewed(
+    index: int,
+    texts: Sequence[str],
+    said: Sequence[AbstractSet[str]],
+    places: Mapping[str, Sequence[int]],
+    numbers: AbstractSet[str],
+) -> int | None:
+    """Return the newest of *texts* that says what the one at *index* does with other numbers."""
+    if numbers.isdisjoint(said[index]):
+        return None
+    words = {word for word in said[index] - numbers if len(word) >= _SHORTEST_WORD}
+    if len(words) < _ALIKE:
+        return None
+    rarest = min(words, key=lambda word: (len(places[word]), word))
+    longest = _TIMES_AS_LONG * len(texts[index])
+    return next(
+        (
+            at
+            for at in takewhile(lambda at: at > index, reversed(places[rarest]))
+            if words <= said[at] and len(texts[at]) <= longest and not numbers.isdisjoint(said[at])
+        ),
+        None,
+    )
 
 
 def focused(items: Sequence[Item], focus: AbstractSet[str]) -> list[Item]:
