@@ -262,8 +262,12 @@ class _Page(Struct, frozen=True):
         material = self.material
         first = offers.get(Section.REQUESTS, ())[:_WHOLE_REQUESTS]
         if material.is_shown:
-            # Of a long one the view has only the ends, and the oldest says what all is for.
-            first = [item for item in first if len(item.text) > _SHORT or item.order == 0]
+            # Of a long one the view has only the ends. The oldest says what all is for, and is
+            # quoted where others are.
+            is_alone = len(material.request.shown) == 1
+            first = [
+                one for one in first if len(one.text) > _SHORT or (is_alone and one.order == 0)
+            ]
         elif self.budget <= TIGHT:
             first = [item for item in first if not _only_asks(item)]
         lines = share_out(offers, budget=limit, count=self.count, first=first)
