@@ -280,9 +280,14 @@ def share_out(
 
 
 def untold(
-    offers: Mapping[Section, Sequence[Item]], lines: Mapping[Section, Sequence[str]]
+    offers: Mapping[Section, Sequence[Item]],
+    lines: Mapping[Section, Sequence[str]],
+    *,
+    budget: int,
 ) -> Mapping[Section, Sequence[Item]]:
-    """Return *offers* without the seen identifiers that sentences in *lines* name."""
+    """Return *offers* without the seen identifiers that sentences in *lines* name and will name."""
+    if not _shares(offers, budget)[Section.SAID]:
+        return offers
     told = "\n".join(line for section in TOLD for line in lines.get(section, ()))
     seen = offers.get(Section.SEEN, ())
     others = [item for item in seen if not _is_named(item, told)]

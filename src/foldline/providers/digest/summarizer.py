@@ -271,7 +271,7 @@ class _Page(Struct, frozen=True):
         elif self.budget <= TIGHT:
             first = [item for item in first if not _only_asks(item)]
         lines = share_out(offers, budget=limit, count=self.count, first=first)
-        if (fewer := untold(offers, lines)) is not offers:
+        if (fewer := untold(offers, lines, budget=limit)) is not offers:
             offers = fewer
             lines = share_out(offers, budget=limit, count=self.count, first=first)
         gone = evicted(offers, lines, before=material.earlier.records)
