@@ -3,7 +3,7 @@ The sentences of what was said, those first that say the most.
 
 A sentence is worth the words that those chosen before it lack, for its length: a weighted cover,
 chosen greedily. A word weighs more the more sentences have it, and the longer it is, as short ones
-mean least; a number is a fact however short it is. So "Okay." is never chosen, nothing is said twice,
+mean least, and a number beside new words is a fact however short it is. So "Okay." is never chosen, nothing is said twice,
 and no language needs a list, though the most frequent English words are left out. All weights are
 whole numbers, so the order is the same everywhere.
 
@@ -72,8 +72,10 @@ _STOPWORDS = frozenset(
         " would yeah yep yes you your",
     )
 )
-# What a longer word is more than this adds nothing, and what a number weighs.
-_LONG_WORD, _NUMBER = 8, 10
+# What a longer word is more than this adds nothing.
+_LONG_WORD, _LONG_NUMBER = 8, 3
+# What a number adds to new words, as much as these at most.
+_NUMBER = 24
 _DIGIT = re.compile(r"\d").search
 # Texts whose worth for their length is in one of these grades say equally much.
 _GRADES = 256
@@ -183,51 +185,64 @@ def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) 
     What says nothing that the ones before it, and the *known* words, do not say, is left out.
     """
     said = [_content(text) for text in texts]
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for index, words in enumerate(said):
-        for word in words:
-            places[word].append(index)
+    places = _places(said)
     numbers = set(filter(_DIGIT, places))
-    weights = dict.fromkeys(numbers, _NUMBER) | {
-        word: len(uses).bit_length() * min(len(word), _LONG_WORD)
-        for word, uses in places.items()
-        if len(word) >= _SHORTEST_WORD and word not in numbers
-    }
-    for word in known:
-        weights.pop(word, None)
+    weights = _weights(places, known)
     # What the words of each text that nothing before it says weigh: whole numbers, in any order.
     lacking = [0] * len(texts)
     for word, weight in weights.items():
         for index in places[word]:
             lacking[index] += weight
     prices = [len(text) + _OVERHEAD for text in texts]
+    most_more = [0 if numbers.isdisjoint(words) else _NUMBER for words in said]
+
+    def worth(index: int) -> int:
+        more = min(lacking[index], most_more[index])
+        return (lacking[index] + more) * _GRADES // prices[index]
+
     # Of those that say equally much the first and the newest come first, then some from everywhere.
     order = [index * _GOLDEN % _TURN for index in range(len(texts))]
     order[-1:] = [0]
-    heap = [
-        (-lacking[index] * _GRADES // prices[index], order[index], index)
-        for index in range(len(texts))
-    ]
+    heap = [(-worth(index), order[index], index) for index in range(len(texts))]
     heapify(heap)
     chosen: list[int] = []
     while heap and len(chosen) < most and heap[0][0] < 0:
         # What was worth most may be worth less now; nothing is ever worth more than before.
         value, place, index = heap[0]
-        now = -lacking[index] * _GRADES // prices[index]
+        now = -worth(index)
         if now > value:
             heapreplace(heap, (now, place, index))
             continue
         newer = _renewed(index, texts, said, places, numbers)
-        if newer is None or not lacking[newer]:
+        chosen.append(newer if lacking[newer] else index)
+        if chosen[-1] == index:
             heappop(heap)
-        else:
-            index = newer
-        chosen.append(index)
-        for word in weights.keys() & said[index]:
+        for word in weights.keys() & said[chosen[-1]]:
             weight = weights.pop(word)
             for other in places[word]:
                 lacking[other] -= weight
     return chosen
+
+
+def _places(said: Iterable[Iterable[str]]) -> dict[str, list[int]]:
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for index, words in enumerate(said):
+        for word in words:
+            places[word].append(index)
+    return places
+
+
+def _weights(places: Mapping[str, Sequence[int]], known: Iterable[str]) -> dict[str, int]:
+    """Return what each word weighs that is not *known*, by the *places* that have it."""
+    weights = {
+        word: len(uses).bit_length()
+        * min(len(word), _LONG_NUMBER if word.isdigit() else _LONG_WORD)
+        for word, uses in places.items()
+        if len(word) >= _SHORTEST_WORD
+    }
+    for word in known:
+        weights.pop(word, None)
+    return weights
 
 
 def _renewed(
@@ -236,13 +251,13 @@ def _renewed(
     said: Sequence[AbstractSet[str]],
     places: Mapping[str, Sequence[int]],
     numbers: AbstractSet[str],
-) -> int | None:
-    """Return the newest of *texts* that says what the one at *index* does with other numbers."""
+) -> int:
+    """Return the newest of *texts* that says what the one at *index* does with other numbers, or *index*."""
     if numbers.isdisjoint(said[index]):
-        return None
+        return index
     words = {word for word in said[index] - numbers if len(word) >= _SHORTEST_WORD}
     if len(words) < _ALIKE:
-        return None
+        return index
     rarest = min(words, key=lambda word: (len(places[word]), word))
     longest = _TIMES_AS_LONG * len(texts[index])
     return next(
@@ -251,7 +266,7 @@ def _renewed(
             for at in takewhile(lambda at: at > index, reversed(places[rarest]))
             if words <= said[at] and len(texts[at]) <= longest and not numbers.isdisjoint(said[at])
         ),
-        None,
+        index,
     )
 
 
