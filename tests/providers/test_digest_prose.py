@@ -57,6 +57,7 @@ def test_the_number_of_a_day_ends_no_sentence() -> None:
     assert list(split_sentences(text)) == [
         "Der neue Termin ist der 21. März 2027.",
         "First steps: 1. Call them now.",
+        "It is 3.11.",
         "See you there quite soon.",
     ]
 
@@ -123,11 +124,28 @@ def test_a_word_of_many_sentences_weighs_more() -> None:
     texts = [
         "An ostrich has stumbled.",
         "The display is broken.",
-        "A display of glass.",
+        "A display out of glass.",
     ]
 
     assert most_telling(texts, most=1) == [1]
     assert most_telling(texts[:2], most=1) == [0]
+
+
+def test_a_number_beside_new_words_is_a_fact() -> None:
+    """Of equally long sentences the one with a number comes first, and rows of numbers add little."""
+    texts = ["She takes a bit of zinc.", "She takes 50 mg of zinc.", "And 51 mg of zinc."]
+
+    assert most_telling(texts, most=1) == [1]
+    assert most_telling([*texts, "The bus was late."], most=2) == [1, 3]
+
+
+def test_the_newest_of_what_is_told_again_with_other_numbers_comes_first() -> None:
+    """What was told before it comes later, and only if its numbers are new."""
+    old, new = "9 to add, 4 to change.", "0 to add, 14 to change (tags)."
+
+    assert most_telling([old, "The plan is long.", new], most=1) == [2]
+    assert most_telling(["901 to add, 4 to change.", "A longer plan.", new], most=9) == [2, 1, 0]
+    assert most_telling([old, "Only plans change."], most=1) == [0]
 
 
 def test_of_those_that_say_equally_much_some_come_from_everywhere() -> None:
@@ -295,7 +313,9 @@ def test_the_end_of_an_earlier_record_is_read_by_its_sentences() -> None:
 
     assert [item.text for item in items] == [
         "user: It was the first of all.",
+        "assistant (a): The plan is here:",
         "assistant (a): The total is 8,400 EUR.",
+        "assistant (a): Is it fine?",
         table,
         "user: Bonn.",
     ]

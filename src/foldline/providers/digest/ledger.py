@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from foldline.providers.digest.days import days_in, runs_of
 from foldline.providers.digest.identifiers import Finder, is_identifier
-from foldline.providers.digest.outline import Earlier, Item
+from foldline.providers.digest.outline import TOLD, Earlier, Item
 from foldline.providers.digest.span import Argument, Span, Speech
 from foldline.reduction.record import Section
 
@@ -145,7 +145,7 @@ def build_ledger(
 def _prior(earlier: Earlier, finder: Finder) -> Ledger:
     """Return what records list, and what their sentences name, so that it outlives them."""
     lines = earlier.lines
-    kept = "\n".join([*lines(Section.REQUESTS), *lines(Section.RULES)])
+    kept = "\n".join(chain.from_iterable(map(lines, TOLD)))
     named = (
         _entry(finder.kind(value), value, label)
         for value, label in finder.find(kept).items()

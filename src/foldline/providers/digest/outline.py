@@ -6,6 +6,7 @@ span with tool calls depends on its identifiers, one without on what was said, s
 tables. Both are measured by `python -m bench quality`.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
@@ -22,6 +23,7 @@ __all__ = [
     "FIRST",
     "STRIDE",
     "TIGHT",
+    "TOLD",
     "CountTokens",
     "Earlier",
     "Item",
@@ -30,6 +32,7 @@ __all__ = [
     "read_earlier",
     "select",
     "share_out",
+    "untold",
 ]
 
 
@@ -207,6 +210,9 @@ _WORK = (Section.USED, Section.TOOLS, Section.EDITED, Section.CREATED, Section.R
 _LEAST_SAID = 700
 # For so many tokens of a budget one weak identifier keeps its place; others come after all else.
 _FOR_A_WEAK = 25
+TOLD = (Section.REQUESTS, Section.RULES, *_SPOKEN)
+"""Sections of whole sentences; what they name needs no line of its own."""
+
 # Sections that may repeat a request.
 _REPEATING = (Section.RULES, Section.LAST, Section.SAID)
 FIRST = (Section.RULES, Section.EDITED, Section.CREATED, Section.DELETED, Section.COMMITS)
@@ -266,10 +272,41 @@ def share_out(
             unsaid[section] = _unsaid(unsaid[section], taken[Section.LAST].texts, section)
         if section is not Section.REQUESTS:
             pick(section, budget, unsaid[section])
+    pick(Section.REQUESTS, budget, _with_rest(offers[Section.REQUESTS], taken))
     for section, items in late.items():
         pick(section, budget, items)
     found = _in_order({name: selection.items for name, selection in taken.items()})
     return {name: lay_out(items) for name, items in found.items() if items}
+
+
+def untold(
+    offers: Mapping[Section, Sequence[Item]],
+    lines: Mapping[Section, Sequence[str]],
+    *,
+    budget: int,
+) -> Mapping[Section, Sequence[Item]]:
+    """Return *offers* without the seen identifiers that sentences in *lines* name and will name."""
+    if not _shares(offers, budget)[Section.SAID]:
+        return offers
+    told = "\n".join(line for section in TOLD for line in lines.get(section, ()))
+    seen = offers.get(Section.SEEN, ())
+    others = [item for item in seen if not _is_named(item, told)]
+    return offers if len(others) == len(seen) else {**offers, Section.SEEN: others}
+
+
+def _is_named(item: Item, told: str) -> bool:
+    # A path has its folder as its group.
+    name = f"{item.group}{item.text}" if item.group.endswith("/") else item.text
+    return name in told and bool(
+        re.search(rf"(?<![\w./-])(?<!\d,){re.escape(name)}(?![\w/-]|[.,:]\w)", told)
+    )
+
+
+def _with_rest(items: Sequence[Item], taken: Mapping[Section, _Selection]) -> Sequence[Item]:
+    """Return the requests *taken*, and those of *items* that nothing else shows."""
+    told = "\n".join(text for selection in taken.values() for text in selection.texts)
+    asked = taken[Section.REQUESTS].items
+    return [*asked, *(item for item in items if item.text not in told)]
 
 
 def _in_order(found: Mapping[Section, Sequence[Item]]) -> Mapping[Section, Sequence[Item]]:

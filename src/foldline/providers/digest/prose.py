@@ -3,9 +3,9 @@ The sentences of what was said, those first that say the most.
 
 A sentence is worth the words that those chosen before it lack, for its length: a weighted cover,
 chosen greedily. A word weighs more the more sentences have it, and the longer it is, as short ones
-mean least. So "Okay." is never chosen, nothing is said twice, and no language needs a list, though
-the most frequent English words are left out. All weights are whole numbers, so the order is the same
-everywhere.
+mean least, and a number beside new words is a fact however short it is. So "Okay." is never chosen, nothing is said twice,
+and no language needs a list, though the most frequent English words are left out. All weights are
+whole numbers, so the order is the same everywhere.
 
 Time is linear in the length of the text: of more than a digest's budget can tell of, the longest speech
 of each of equal strata is read, and at most `_MOST_OFFERED` sentences are chosen.
@@ -14,10 +14,10 @@ of each of equal strata is read, and at most `_MOST_OFFERED` sentences are chose
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop, heapreplace
-from itertools import chain, pairwise
+from itertools import chain, pairwise, takewhile
 from typing import TypeVar
 
 from foldline.providers.digest.outline import STRIDE, Earlier, Item
@@ -54,7 +54,7 @@ _MOST_OFFERED = 200
 LONGEST = 600
 """How many characters a sentence has at most, and a table in one line."""
 
-_LENGTHS = range(20, LONGEST + 1)
+_LENGTHS = range(8, LONGEST + 1)
 _MARKUP = " \t#>*-•|"
 _BOLD = "**"
 # A sentence ends where white space follows one of these.
@@ -74,12 +74,17 @@ _STOPWORDS = frozenset(
 )
 # What a longer word is more than this adds nothing.
 _LONG_WORD, _LONG_NUMBER = 8, 3
+# What a number adds to new words, as much as these at most.
+_NUMBER = 24
+_DIGIT = re.compile(r"\d").search
 # Texts whose worth for their length is in one of these grades say equally much.
 _GRADES = 256
 # Multiples of the golden ratio of a turn lie evenly around it.
 _GOLDEN, _TURN = 0x9E3779B1, 1 << 32
 # The length that a sentence costs beside its own characters: a few long ones read better than many.
-_OVERHEAD = 80
+_OVERHEAD = 40
+# What says the same with other numbers has two words of the other or more, and is not so many times as long.
+_ALIKE, _TIMES_AS_LONG = 2, 3
 
 
 def _short_words(length: int) -> str:
@@ -180,10 +185,55 @@ def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) 
     What says nothing that the ones before it, and the *known* words, do not say, is left out.
     """
     said = [_content(text) for text in texts]
+    places = _places(said)
+    numbers = set(filter(_DIGIT, places))
+    weights = _weights(places, known)
+    # What the words of each text that nothing before it says weigh: whole numbers, in any order.
+    lacking = [0] * len(texts)
+    for word, weight in weights.items():
+        for index in places[word]:
+            lacking[index] += weight
+    prices = [len(text) + _OVERHEAD for text in texts]
+    most_more = [0 if numbers.isdisjoint(words) else _NUMBER for words in said]
+
+    def worth(index: int) -> int:
+        more = min(lacking[index], most_more[index])
+        return (lacking[index] + more) * _GRADES // prices[index]
+
+    # Of those that say equally much the first and the newest come first, then some from everywhere.
+    order = [index * _GOLDEN % _TURN for index in range(len(texts))]
+    order[-1:] = [0]
+    heap = [(-worth(index), order[index], index) for index in range(len(texts))]
+    heapify(heap)
+    chosen: list[int] = []
+    while heap and len(chosen) < most and heap[0][0] < 0:
+        # What was worth most may be worth less now; nothing is ever worth more than before.
+        value, place, index = heap[0]
+        now = -worth(index)
+        if now > value:
+            heapreplace(heap, (now, place, index))
+            continue
+        newer = _renewed(index, texts, said, places, numbers)
+        chosen.append(newer if lacking[newer] else index)
+        if chosen[-1] == index:
+            heappop(heap)
+        for word in weights.keys() & said[chosen[-1]]:
+            weight = weights.pop(word)
+            for other in places[word]:
+                lacking[other] -= weight
+    return chosen
+
+
+def _places(said: Iterable[Iterable[str]]) -> dict[str, list[int]]:
     places: defaultdict[str, list[int]] = defaultdict(list)
     for index, words in enumerate(said):
         for word in words:
             places[word].append(index)
+    return places
+
+
+def _weights(places: Mapping[str, Sequence[int]], known: Iterable[str]) -> dict[str, int]:
+    """Return what each word weighs that is not *known*, by the *places* that have it."""
     weights = {
         word: len(uses).bit_length()
         * min(len(word), _LONG_NUMBER if word.isdigit() else _LONG_WORD)
@@ -192,35 +242,32 @@ def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) 
     }
     for word in known:
         weights.pop(word, None)
-    # What the words of each text that nothing before it says weigh: whole numbers, in any order.
-    lacking = [0] * len(texts)
-    for word, weight in weights.items():
-        for index in places[word]:
-            lacking[index] += weight
-    prices = [len(text) + _OVERHEAD for text in texts]
-    # Of those that say equally much the first and the newest come first, then some from everywhere.
-    order = [index * _GOLDEN % _TURN for index in range(len(texts))]
-    order[-1:] = [0]
-    heap = [
-        (-lacking[index] * _GRADES // prices[index], order[index], index)
-        for index in range(len(texts))
-    ]
-    heapify(heap)
-    chosen: list[int] = []
-    while heap and len(chosen) < most and heap[0][0] < 0:
-        # What was worth most may be worth less now; nothing is ever worth more than before.
-        value, place, index = heap[0]
-        now = -lacking[index] * _GRADES // prices[index]
-        if now > value:
-            heapreplace(heap, (now, place, index))
-            continue
-        heappop(heap)
-        chosen.append(index)
-        for word in weights.keys() & said[index]:
-            weight = weights.pop(word)
-            for other in places[word]:
-                lacking[other] -= weight
-    return chosen
+    return weights
+
+
+def _renewed(
+    index: int,
+    texts: Sequence[str],
+    said: Sequence[AbstractSet[str]],
+    places: Mapping[str, Sequence[int]],
+    numbers: AbstractSet[str],
+) -> int:
+    """Return the newest of *texts* that says what the one at *index* does with other numbers, or *index*."""
+    if numbers.isdisjoint(said[index]):
+        return index
+    words = {word for word in said[index] - numbers if len(word) >= _SHORTEST_WORD}
+    if len(words) < _ALIKE:
+        return index
+    rarest = min(words, key=lambda word: (len(places[word]), word))
+    longest = _TIMES_AS_LONG * len(texts[index])
+    return next(
+        (
+            at
+            for at in takewhile(lambda at: at > index, reversed(places[rarest]))
+            if words <= said[at] and len(texts[at]) <= longest and not numbers.isdisjoint(said[at])
+        ),
+        index,
+    )
 
 
 def focused(items: Sequence[Item], focus: AbstractSet[str]) -> list[Item]:

@@ -27,6 +27,7 @@ from foldline.providers.digest.outline import (
     newest_first,
     read_earlier,
     share_out,
+    untold,
 )
 from foldline.providers.digest.prose import (
     focused,
@@ -261,11 +262,18 @@ class _Page(Struct, frozen=True):
         material = self.material
         first = offers.get(Section.REQUESTS, ())[:_WHOLE_REQUESTS]
         if material.is_shown:
-            # Of a long one the view has only the ends.
-            first = [item for item in first if len(item.text) > _SHORT]
+            # Of a long one the view has only the ends. The oldest says what all is for, and is
+            # quoted where others are.
+            is_alone = len(material.request.shown) == 1
+            first = [
+                one for one in first if len(one.text) > _SHORT or (is_alone and one.order == 0)
+            ]
         elif self.budget <= TIGHT:
             first = [item for item in first if not _only_asks(item)]
         lines = share_out(offers, budget=limit, count=self.count, first=first)
+        if (fewer := untold(offers, lines, budget=limit)) is not offers:
+            offers = fewer
+            lines = share_out(offers, budget=limit, count=self.count, first=first)
         gone = evicted(offers, lines, before=material.earlier.records)
         is_noted = self.budget >= LEAST_BUDGET
         return noted(lines, gone, material.request.recallable if is_noted else None)
