@@ -139,6 +139,42 @@ async def test_who_resumes_gets_the_answer_of_who_runs(store: ThreadStore) -> No
     assert len(model.requests) == 1
 
 
+@pytest.mark.parametrize("is_running", [True, False])
+async def test_who_resumes_too_late_gets_the_answer(
+    store: ThreadStore, *, is_running: bool
+) -> None:
+    """Whose thread was read before another one answered gets that answer, and no error."""
+    model = GatedModel()
+    agent = Agent(model)
+    async with store, asyncio.TaskGroup() as group:
+        thread = await store.thread("t")
+        await thread.add_message(Message.user("one"))
+        early = await store.thread("t")
+        first = group.create_task(agent.run(thread=thread))
+        await model.asked.wait()
+        if is_running:
+            await early.refresh()
+        model.gate.set()
+        await first
+        result = await agent.run(thread=early)
+
+    assert (result.text, len(model.requests)) == ("answer to one", 1)
+
+
+async def test_a_message_after_the_answer_of_another_is_answered(store: ThreadStore) -> None:
+    """What was said after that answer, and waits, is what a run without a message answers."""
+    agent = Agent(ScriptedModel(["first", "second"]))
+    async with store:
+        early, thread = await store.thread("t"), await store.thread("t")
+        await early.add_message(Message.user("one"))
+        await agent.run(thread=(await store.thread("t")))
+        await thread.refresh()
+        await thread.add_message(Message.user("two"))
+        result = await agent.run(thread=early)
+
+    assert result.text == "second"
+
+
 async def test_a_failed_turn_is_free_at_once(store: ThreadStore) -> None:
     """Who waits for a turn that fails takes it over without waiting for its lease."""
     model = ScriptedModel([ModelError("down"), "fine"])
