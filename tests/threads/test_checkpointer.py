@@ -9,12 +9,13 @@ import pytest
 
 from foldline.errors import CheckpointError, ThreadConflictError, ThreadIdError
 from foldline.history.messages import Message
-from foldline.threads.change import Change
+from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.checkpointer import ThreadCheckpointer
+from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import Checkpoint
 from foldline.threads.storage import CheckpointRetention
 from foldline.threads.store import ThreadStore
-from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 from tests.threads.canaries import NOW, open_state, reduction_of
@@ -311,6 +312,41 @@ async def test_old_checkpoints_go_and_new_ones_stay(
     assert loaded is not None
     assert loaded.count == 6
     assert loaded.execution_state is not None
+
+
+class Halting(MemoryStorage):
+    """A storage where something happens after the checkpoints of a thread are read."""
+
+    then: Callable[[], Awaitable[object]] | None = None
+
+    async def documents(
+        self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
+    ) -> list[Document]:
+        """Let that happen, once."""
+        found = await super().documents(key, kind, limit=limit)
+        then, self.then = self.then, None
+        if then is not None:
+            await then()
+        return found
+
+
+@pytest.mark.parametrize("is_deleted", [True, False])
+@pytest.mark.parametrize("by_age", [True, False])
+async def test_who_writes_meanwhile_stops_no_pruning(*, by_age: bool, is_deleted: bool) -> None:
+    """A thread that a turn moves on is pruned all the same; one that is deleted is passed by."""
+    storage = Halting()
+    store = ThreadStore(storage, clock=Hourly(), checkpoints="full")
+    checkpointer = ThreadCheckpointer(store)
+    thread = await saved(checkpointer, store, 2)
+    storage.then = partial(thread.add_message, Message.user("late"))
+    if is_deleted:
+        storage.then = partial(store.delete, "chat")
+    if by_age:
+        removed = await checkpointer.delete_older_than(NOW + 1000 * HOUR)
+    else:
+        removed = await checkpointer.prune("chat", keep_latest=0)
+
+    assert removed == (0 if is_deleted else 3)
 
 
 async def test_pruning_deletes_what_no_checkpoint_needs(

@@ -23,6 +23,7 @@ from foldline.providers.model import ChatRequest
 from foldline.testing.model import ScriptedModel
 from foldline.threads.key import ThreadKey
 from foldline.threads.row import StoredRow
+from foldline.threads.storage import StoredThread
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.workers.handle import PostedTurn
@@ -326,9 +327,17 @@ async def test_what_is_shown_does_not_hide_a_failure() -> None:
 
 
 class Late(MemoryStorage):
-    """Reads the messages of a post after something else has happened."""
+    """Reads a post, or its messages, after something else has happened."""
 
     before: Callable[[], Awaitable[object]] | None = None
+    first: Callable[[], Awaitable[object]] | None = None
+
+    async def load(self, key: ThreadKey) -> StoredThread | None:
+        """Let the first thing happen, once."""
+        first, self.first = (None, self.first) if key.tenant != POSTS else (self.first, None)
+        if first is not None:
+            await first()
+        return await super().load(key)
 
     async def rows(
         self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
@@ -338,6 +347,17 @@ class Late(MemoryStorage):
         if before is not None and key.tenant == POSTS:
             await before()
         return await super().rows(key, epoch, start, stop, system=system)
+
+
+async def test_a_turn_may_end_before_its_post_is_read() -> None:
+    """A second worker whose thread and post are read as the first one ends has its answer."""
+    storage, (agent, model) = Late(), agent_of("hello")
+    async with ThreadStore(storage) as store:
+        turn = await post_turn(store, "t", "hi", turn_id="one")
+        storage.first = partial(answer_turn, agent, store, "t", turn)
+        result = await answer_turn(agent, store, "t", turn)
+
+    assert (result.text, len(model.requests)) == ("hello", 1)
 
 
 @pytest.mark.parametrize("is_post", [True, False])

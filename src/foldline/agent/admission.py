@@ -25,6 +25,7 @@ from foldline.agent.result import last_turn
 from foldline.agent.unanswered import (
     LEFT,
     is_answer,
+    is_waiting,
     last_said,
     turn_that_answered,
     was_left,
@@ -127,6 +128,12 @@ def check_turn_id(turn_id: object) -> None:
         raise ConfigError(message)
 
 
+def _run_of(thread: ConversationThread) -> tuple[str, bool] | None:
+    """Return what changes with each turn that ends on *thread*."""
+    state = thread.execution_state
+    return None if state is None else (state.run_id, state.is_open)
+
+
 class Admission:
     """What stands between a turn and its thread."""
 
@@ -140,6 +147,7 @@ class Admission:
         self._turn_id = policy.turn_id or (given[-1].id if given else None)
         self._given = digest_of_input(given) if self._turn_id else b""
         self._has_waited = self._has_said = False
+        self._run = _run_of(thread)
         self.waited = 0.0
         """How many seconds it has waited for turns of others."""
         self._is_stale = self._is_fresh = False
@@ -301,10 +309,17 @@ class Admission:
         if run is not None:
             return await self._found_open(run)
         is_plain = not self._has_input and self._turn_id is None
-        if self._has_waited and is_plain and state is not None:
+        if is_plain and state is not None and await self._is_answered():
             self._result = last_turn(thread, state)
             return "ended"
         return await self._found_closed()
+
+    async def _is_answered(self) -> bool:
+        """Whether another turn, which was waited for or went unseen, has answered what waited."""
+        thread = self._thread
+        if self._has_waited:
+            return True
+        return _run_of(thread) != self._run and not await is_waiting(thread)
 
     async def _found_closed(self) -> Entry:
         """Return how to go on where no run is open; what is answered is not asked again."""

@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Final, Self
 
 from foldline.agent.event_stream import ended
-from foldline.errors import StoreError
+from foldline.errors import StoreError, ThreadConflictError, ThreadNotFoundError
+from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
 from foldline.threads.lease import NOBODY, Lease
 from foldline.threads.thread import ConversationThread
@@ -62,6 +63,8 @@ class Hold:
         self._thread = thread
         self._is_over = False
         self._renewed_at = 0.0
+        # What the last commit has made.
+        self._revision = 0
         self._timer: asyncio.TimerHandle | None = None
         self._beat: asyncio.Task[None] | None = None
         self._token: Token[Mapping[_Place, Hold]] | None = None
@@ -80,6 +83,7 @@ class Hold:
             self._outer.renewed(lease)
             return
         self._renewed_at = asyncio.get_running_loop().time()
+        self._revision = self._thread.head.revision
         if self._timer is None:
             self._wait(self.lease.seconds / _SHARE)
 
@@ -97,16 +101,20 @@ class Hold:
             self._beat = asyncio.create_task(self._renew(pause))
 
     async def _renew(self, pause: float) -> None:
-        is_held = True
         # A store that fails now may be back before the lease runs out.
         with suppress(StoreError):
-            is_held = await self._thread.hold(self.lease)
-        if is_held:
-            self._renewed_at = asyncio.get_running_loop().time()
-            self._wait(pause)
-        else:
-            # It has run out; the next commit takes it again, and begins to renew it.
-            self._timer = None
+            if not await self._thread.hold(self.lease) and self.is_taken:
+                await self._take_again()
+        self._renewed_at = asyncio.get_running_loop().time()
+        self._wait(pause)
+
+    async def _take_again(self) -> None:
+        """Take a lease that ran out while the process stood still, if nobody has written since."""
+        again = Change(lease=self.lease, expected=self._revision)
+        # If others have only noted something, the next commit of the turn takes it.
+        with suppress(ThreadConflictError, ThreadNotFoundError):
+            await self._thread.commit(again)
+            self._revision = self._thread.head.revision
 
     async def __aenter__(self) -> Self:
         self._token = _HOLDS.set({**_HOLDS.get(), _place_of(self._thread): self})

@@ -1,11 +1,13 @@
 """The checkpoints of threads: saved, listed, read and removed."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 
 from msgspec.structs import replace
 
 from foldline.checks import expect, expect_whole
-from foldline.errors import CheckpointError
+from foldline.errors import CheckpointError, ThreadConflictError, ThreadNotFoundError
 from foldline.threads.change import Change, DocumentKind, expect_moment
 from foldline.threads.head import ThreadRecord, content_of, decode_head
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
@@ -132,14 +134,12 @@ class ThreadCheckpointer:
 
         Raises:
             ConfigError: *keep_latest* is below 0.
-            ThreadConflictError: Somebody else has written in the meantime.
         """
         expect_whole("keep_latest", keep_latest, 0)
         thread = await self._store.find(thread_id, tenant=tenant)
         if thread is None:
             return 0
-        known = await self._newest(thread.key)
-        return await _drop(thread, known[keep_latest:], known[:keep_latest])
+        return await self._removed(thread, lambda place, _: place < keep_latest)
 
     async def delete_older_than(self, cutoff: datetime, *, tenant: str = DEFAULT_TENANT) -> int:
         """
@@ -150,7 +150,6 @@ class ThreadCheckpointer:
 
         Raises:
             ConfigError: *cutoff* has no time zone.
-            ThreadConflictError: Somebody else has written in the meantime.
         """
         expect_moment("cutoff", cutoff)
         removed = 0
@@ -158,11 +157,24 @@ class ThreadCheckpointer:
             if thread.created_at >= cutoff:
                 # No checkpoint is older than its thread.
                 continue
-            known = await self._newest(thread.key)
-            old = [one for one in known if one.created_at < cutoff]
-            kept = [one for one in known if one.created_at >= cutoff]
-            removed += await _drop(thread, old, kept)
+            removed += await self._removed(thread, lambda _, one: one.created_at >= cutoff)
         return removed
+
+    async def _removed(
+        self, thread: ConversationThread, is_kept: Callable[[int, Checkpoint], bool]
+    ) -> int:
+        """Remove all but those that are kept, by their place from the newest; return how many."""
+        with suppress(ThreadNotFoundError):
+            while True:
+                known = await self._newest(thread.key)
+                kept = [one for place, one in enumerate(known) if is_kept(place, one)]
+                gone = [one for place, one in enumerate(known) if not is_kept(place, one)]
+                try:
+                    return await _drop(thread, gone, kept)
+                except ThreadConflictError:
+                    # Somebody has written: a turn that runs on it is no reason to stop.
+                    await thread.refresh()
+        return 0
 
     async def _newest(self, key: ThreadKey, limit: int | None = None) -> list[Checkpoint]:
         stored = await self._context.storage.documents(key, "checkpoint", limit=limit)

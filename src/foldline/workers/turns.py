@@ -139,7 +139,8 @@ async def answer_turn(
         FoldlineError: What `Agent.run` raises.
     """
     key = key_of(thread_id, tenant)
-    thread, post = await store.find(key), await Post.find(store, key, turn_id)
+    # The post first: it goes after the turn has ended, so that its end is in what is read then.
+    post, thread = await Post.find(store, key, turn_id), await store.find(key)
     done = None if thread is None else await ended_turn(thread, turn_id)
     if post is not None and (done is not None or thread is None):
         await post.drop(store)

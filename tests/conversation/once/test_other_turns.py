@@ -199,3 +199,14 @@ async def test_who_was_taken_over_gets_the_answer(store: ThreadStore, clock: Clo
 
     assert [one.text for one in results] == ["answer to hello"] * 2
     assert texts == ["hello", "answer to hello"]
+
+
+async def test_what_another_one_has_answered_is_not_answered_again(store: ThreadStore) -> None:
+    """Of two that resume after a restart, the second one has no other agent answer the answer."""
+    model = ScriptedModel(["fine"])
+    async with store:
+        await (await store.thread("t")).add_message(Message.user("Hi"))
+        both = [await conversation(store, model=model) for _ in range(2)]
+        results = [await one.resume() for one in both]
+
+    assert [one and one.text for one in results] == ["fine", "fine"]
