@@ -53,9 +53,6 @@ from foldline.threads.thread import ConversationThread
 from foldline.threads.turns import TurnRecord
 
 
-__all__ = ["Agent"]
-
-
 _OPTIONS = AgentOptions()
 
 

@@ -34,9 +34,6 @@ from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.read_only import ThreadWindow
 
 
-__all__ = ["Asking"]
-
-
 _NO_OVERRIDES = AgentRunConfig()
 # A turn that the vendor has refused is not ended by the fold that answers the refusal.
 _AGAIN = AgentRunConfig(history_reduction_behavior_override="continue")

@@ -13,9 +13,6 @@ from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError
 
 
-__all__ = ["NO_LIMITS", "Pace", "RateLimit", "Spent", "check_limits"]
-
-
 NO_LIMITS: Mapping[str, Never] = MappingProxyType({})
 """What limits no vendor."""
 

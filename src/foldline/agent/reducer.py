@@ -49,9 +49,6 @@ from foldline.reduction.verdict import Verdict, decide
 from foldline.reduction.version_1 import carried_over
 
 
-__all__ = ["DEFAULT_TIMEOUT", "HistoryReducer"]
-
-
 DEFAULT_TIMEOUT = 60.0
 """How many seconds summarizers may take for one fold by default."""
 

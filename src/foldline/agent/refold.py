@@ -45,9 +45,6 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["FoldOutcome", "FoldStep", "RefoldOptions", "Refolded", "refold", "shard_of"]
-
-
 FoldOutcome: TypeAlias = Literal["folded", "current", "not_due", "refused", "overtaken", "failed"]
 """
 What became of a thread.

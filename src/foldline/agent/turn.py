@@ -48,9 +48,6 @@ from foldline.threads.thread import ConversationThread
 from foldline.threads.turns import TurnRecord
 
 
-__all__ = ["Turn", "repeated_call", "termination"]
-
-
 class Turn:
     """One turn on one thread."""
 

@@ -21,9 +21,6 @@ from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
 
 
-__all__ = ["Items", "read_items"]
-
-
 _Dict: TypeAlias = dict[str, Any]
 
 _RULES = ("system", "developer")

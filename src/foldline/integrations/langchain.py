@@ -22,9 +22,6 @@ from foldline.guests import GuestView, kept_reduction, new_reduction
 from foldline.integrations.langchain_messages import LangChainCodec, reported_usage
 
 
-__all__ = ["FoldlineMiddleware", "FoldlineState"]
-
-
 class FoldlineState(AgentState[Any]):
     """The state of an agent, with the reduction of its messages."""
 

@@ -14,9 +14,6 @@ from foldline.guests import REDUCTION_KEY, GuestView, kept_reduction, new_reduct
 from foldline.integrations.pydantic_ai_messages import PydanticAICodec
 
 
-__all__ = ["FoldlineCapability"]
-
-
 @dataclass
 class FoldlineCapability(AbstractCapability[Any]):
     """

@@ -15,9 +15,6 @@ from foldline.logs.growth import Recording, joined
 from foldline.logs.importer import Session, lists_in, read_each
 
 
-__all__ = ["blob_in", "messages_of", "read_bodies", "texts_in"]
-
-
 _URL_SAFE = str.maketrans("-_", "+/")
 
 

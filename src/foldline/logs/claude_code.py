@@ -46,9 +46,6 @@ from foldline.logs.document import Document, Record
 from foldline.logs.importer import Importer, Reading, Session
 
 
-__all__ = ["CLAUDE_CODE"]
-
-
 _SPOKEN = frozenset({"user", "assistant"})
 _IDENTITY = ("sessionId", "session_id", "uuid", "parentUuid")
 _KEPT = ("requestId", "isMeta")

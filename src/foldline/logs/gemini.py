@@ -38,9 +38,6 @@ from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_item
 
 
-__all__ = ["GEMINI", "RESULT", "content_parts", "is_content", "tool_of"]
-
-
 RESULT = "result"
 """What wraps the answer of a tool that is no object."""
 

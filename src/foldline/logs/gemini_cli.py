@@ -45,9 +45,6 @@ from foldline.logs.gemini import content_parts, tool_of
 from foldline.logs.importer import Importer, Reading, Session, read_each
 
 
-__all__ = ["GEMINI_CLI"]
-
-
 class _Log(Reading):
     def __init__(self, header: Object) -> None:
         super().__init__(maybe_text(header.get("sessionId")))

@@ -33,9 +33,6 @@ from foldline.logs.importer import CONVERSATION, Importer, Session, read_each
 from foldline.logs.langchain import is_langchain, message_from_langchain, reported_usage
 
 
-__all__ = ["LANGSMITH", "decoded", "given_messages", "run_recording"]
-
-
 _VENDORS = {
     "choices": NativeFormat.OPENAI_CHAT,
     "output": NativeFormat.OPENAI_RESPONSES,

@@ -33,9 +33,6 @@ from foldline.logs.document import Document, Record
 from foldline.logs.importer import Importer, Reading, Session, each_read, first_item, lists_in
 
 
-__all__ = ["SWE_AGENT"]
-
-
 _KEPT = ("agent", "message_type", "is_demo")
 
 

@@ -39,9 +39,6 @@ from foldline.logs.importer import Importer, Session, each_read, lists_in, read_
 from foldline.logs.vendors import OTEL_MESSAGES, OTEL_SYSTEM, exchange, has_parts, wire_format
 
 
-__all__ = ["FOLDLINE", "WIRE_FORMATS", "read_request"]
-
-
 _COUNTS = (
     ("gen_ai.usage.input_tokens", "input_tokens"),
     ("gen_ai.usage.output_tokens", "output_tokens"),

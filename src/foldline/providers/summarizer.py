@@ -16,18 +16,6 @@ from foldline.providers.transcript import write_transcript
 from foldline.reduction.request import SummaryRequest
 
 
-__all__ = [
-    "FIRST_LINE",
-    "LAST_LINE",
-    "MOST_RESULT",
-    "ModelSummarizer",
-    "RidingSummarizer",
-    "instruction",
-    "metered",
-    "spend",
-]
-
-
 _METER: ContextVar[list[Usage] | None] = ContextVar("foldline_spending", default=None)
 
 

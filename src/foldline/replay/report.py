@@ -20,9 +20,6 @@ from foldline.replay.record import CallRecord, FoldRecord, ReplayReport
 from foldline.replay.telling import MOST_TEXT, Spoken, telling
 
 
-__all__ = ["MOST_SESSIONS", "html_page", "overview"]
-
-
 MOST_SESSIONS = 12
 """How many sessions are drawn, the longest ones; the table at the top covers all."""
 

@@ -18,9 +18,6 @@ from foldline.logs.importer import Session
 from foldline.replay.record import SessionRecord
 
 
-__all__ = ["Tape", "model_calls"]
-
-
 # What logs call it.
 _MODEL = frozenset({"model", "model_name"})
 

@@ -27,9 +27,6 @@ from foldline.providers.model import (
 from foldline.testing.summarizer import Script
 
 
-__all__ = ["Answer", "ModelStep", "ScriptedModel", "calls"]
-
-
 Answer: TypeAlias = str | Message | ChatResponse | BaseException
 """What a model does: say a string or a message, give a whole response, or fail with an error."""
 

@@ -6,9 +6,6 @@ from typing import Generic, Self, TypeAlias, TypeVar
 from foldline.reduction.request import SummaryRequest
 
 
-__all__ = ["Script", "ScriptedSummarizer", "Step"]
-
-
 Step: TypeAlias = str | Exception | Callable[[SummaryRequest], str]
 """One answer: a string, an error to raise, or a function of the request."""
 

@@ -16,9 +16,6 @@ from foldline.workers.post import Post, nothing_posted
 from foldline.workers.turns import ended_turn
 
 
-__all__ = ["LOOKS", "PostedTurn", "Wakes"]
-
-
 LOOKS = 1.0
 """How many seconds pass between two looks at the store if nothing wakes a reader before."""
 

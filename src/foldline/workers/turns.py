@@ -33,17 +33,6 @@ from foldline.threads.turns import digest_of_input
 from foldline.workers.post import Post, nothing_posted
 
 
-__all__ = [
-    "answer_turn",
-    "ended_turn",
-    "fold_thread",
-    "give_up_turn",
-    "post_turn",
-    "put_turn",
-    "refold_tenant",
-]
-
-
 _UNSENDABLE = re.compile(r"[\0\ud800-\udfff]")
 
 

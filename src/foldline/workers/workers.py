@@ -53,9 +53,6 @@ from foldline.workers.tasks import Duties, task_blueprint
 from foldline.workers.turns import give_up_turn, put_turn
 
 
-__all__ = ["Workers"]
-
-
 _LOG = logging.getLogger("foldline")
 _QUEUE = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 _RETRIES: Final = Retries()

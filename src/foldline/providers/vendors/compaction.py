@@ -37,9 +37,6 @@ from foldline.providers.vendors.wire_formats import AnthropicMessages, OpenAIRes
 from foldline.reduction.request import Summary, SummaryRequest
 
 
-__all__ = ["VendorCompaction"]
-
-
 _Found = TypeVar("_Found", str, Message)
 
 _PROMPT = """\

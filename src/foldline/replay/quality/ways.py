@@ -21,9 +21,6 @@ from foldline.replay.quality.moments import Moment, Transcript, text_of_all, tok
 from foldline.replay.tape import Tape
 
 
-__all__ = ["DIGEST", "LEDGER", "WAYS", "Need", "Ways", "needed_later"]
-
-
 DIGEST = "foldline"
 """The way of foldline's own view."""
 
