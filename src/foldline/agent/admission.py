@@ -22,13 +22,7 @@ from msgspec import Struct
 
 from foldline.agent.hold import Hold
 from foldline.agent.result import last_turn
-from foldline.agent.unanswered import (
-    LEFT,
-    is_answer,
-    last_said,
-    turn_that_answered,
-    was_left,
-)
+from foldline.agent.unanswered import LEFT, is_answer, last_said, turn_that_answered, was_left
 from foldline.checks import expect, expect_choice
 from foldline.errors import (
     ConfigError,

@@ -276,9 +276,7 @@ class Asking:
         # window.
         most = min(window or tokens, int(tokens * _TAKEN_SHARE))
         self._progress.state = self._progress.state.with_vendor(
-            self._setup.model.name,
-            ratio=self._ratio(tokens, reduced),
-            window=max(1, most),
+            self._setup.model.name, ratio=self._ratio(tokens, reduced), window=max(1, most)
         )
 
     def _ratio(self, tokens: int, reduced: ReducedHistory[Message]) -> float:

@@ -195,11 +195,7 @@ def _grown(
     except FormatError:
         return None
     return Conversion(
-        history=history,
-        wire=old.wire,
-        witnesses=witnesses,
-        places=grown,
-        views=[*old.views],
+        history=history, wire=old.wire, witnesses=witnesses, places=grown, views=[*old.views]
     )
 
 

@@ -63,11 +63,7 @@ class FoldlineCapability(AbstractCapability[Any]):
         return replace(request_context, messages=reduced.messages)
 
     async def after_model_request(
-        self,
-        ctx: RunContext[Any],
-        *,
-        request_context: ModelRequestContext,
-        response: ModelResponse,
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """Return the answer with a new reduction in its metadata."""
         metadata = {**(response.metadata or {}), **self._made}

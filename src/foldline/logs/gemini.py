@@ -119,9 +119,6 @@ def _read(document: Document) -> tuple[Session, ...]:
 
 
 GEMINI = Importer(
-    name="gemini",
-    description="Gemini request bodies or contents",
-    matches=_matches,
-    read=_read,
+    name="gemini", description="Gemini request bodies or contents", matches=_matches, read=_read
 )
 """The importer of what Gemini is sent."""

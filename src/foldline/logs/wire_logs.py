@@ -83,9 +83,7 @@ def _read(native: NativeFormat, document: Document) -> tuple[Session, ...]:
         return joined(_recording(native, record.place, record.value) for record in document.records)
     return tuple(
         Session(
-            id=first_text(held, "id"),
-            format=native.value,
-            messages=tuple(_stream(native, records)),
+            id=first_text(held, "id"), format=native.value, messages=tuple(_stream(native, records))
         )
         for held, records in lists_in(document)
     )

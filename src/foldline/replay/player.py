@@ -187,10 +187,7 @@ class _Player:
             calls=tuple(self._records),
         )
         return Replay(
-            report=report,
-            view=self._request,
-            state=self._state,
-            stretches=tuple(self._stretches),
+            report=report, view=self._request, state=self._state, stretches=tuple(self._stretches)
         )
 
 

@@ -42,13 +42,7 @@ from foldline.workers.queue import (
     sweep,
 )
 from foldline.workers.retries import Retries
-from foldline.workers.status import (
-    FailedJob,
-    QueueStatus,
-    failed_jobs,
-    forget_failed,
-    queue_status,
-)
+from foldline.workers.status import FailedJob, QueueStatus, failed_jobs, forget_failed, queue_status
 from foldline.workers.tasks import Duties, task_blueprint
 from foldline.workers.turns import give_up_turn, put_turn
 

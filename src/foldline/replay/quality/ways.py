@@ -155,11 +155,7 @@ class Need(Struct, frozen=True, kw_only=True):
 
 
 def needed_later(
-    tape: Tape,
-    seen: Iterable[Moment],
-    *,
-    pattern: Pattern = identifiers,
-    other: str = "",
+    tape: Tape, seen: Iterable[Moment], *, pattern: Pattern = identifiers, other: str = ""
 ) -> Iterator[Need]:
     """Yield what the calls *seen* of *tape* needed; for chance, *other* is another summary."""
     transcript = Transcript(tape)
