@@ -59,14 +59,7 @@ class Pace:
         timer: Callable[[], float] = monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """
-        Keep within *limit*.
-
-        Args:
-            limit: What any minute may have.
-            timer: Gives the time in seconds.
-            sleep: Waits so many seconds.
-        """
+        """Keep within *limit*; *timer* gives the time in seconds, and *sleep* waits so many."""
         self._limit = limit
         self._timer, self._sleep = timer, sleep
         self._spent: deque[Spent] = deque()

@@ -30,8 +30,6 @@ def read_bodies(
     Return the conversations in *document*, each of which may go on in a later request.
 
     Args:
-        document: What to read.
-        format: The name of the format.
         key: The field of a body that has its messages.
         rules: Gives the system instructions of a body.
         read: Gives the messages that an item is.

@@ -42,8 +42,6 @@ def html_page(
     Return a page about *sessions*, each as its reports.
 
     Args:
-        sessions: The reports of each session.
-        title: Its heading.
         conclusion: What the sessions come to.
         bill: What the bills rest on, in a sentence.
         spoken: With these it holds what was said.
