@@ -8,18 +8,6 @@ from typing import TypeVar
 from foldline.errors import ConfigError
 
 
-__all__ = [
-    "expect",
-    "expect_amount",
-    "expect_choice",
-    "expect_seconds",
-    "expect_share",
-    "expect_size",
-    "expect_whole",
-    "several",
-]
-
-
 _Value = TypeVar("_Value")
 
 

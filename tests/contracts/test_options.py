@@ -18,9 +18,10 @@ def _classes(modules: Mapping[str, ModuleType]) -> dict[str, type[object]]:
         for module in modules.values()
         # What lies deeper belongs to its room alone.
         if module.__name__.count(".") <= ROOM_DEPTH
-        for name in getattr(module, "__all__", ())
+        for name in getattr(module, "__all__", vars(module))
         for value in [getattr(module, name)]
         if inspect.isclass(value)
+        if value.__module__.startswith("foldline.") and not name.startswith("_")
         if issubclass(value, msgspec.Struct) or dataclasses.is_dataclass(value)
     }
 

@@ -47,17 +47,6 @@ from foldline.threads.turns import TurnRecord, digest_of_input
 from foldline.threads.waiters import Waiter
 
 
-__all__ = [
-    "Admission",
-    "Entry",
-    "OnConflict",
-    "OnOpen",
-    "TurnPolicy",
-    "check_turn_id",
-    "checked_policy",
-]
-
-
 OnConflict: TypeAlias = Literal["wait", "error"]
 """What to do while somebody else runs a turn on the thread: wait for its end, or raise."""
 

@@ -53,9 +53,6 @@ from foldline.threads.thread import ConversationThread
 from foldline.threads.turns import TurnRecord
 
 
-__all__ = ["Agent"]
-
-
 _OPTIONS = AgentOptions()
 
 
@@ -90,7 +87,6 @@ class Agent:
 
         Args:
             model: `vendor:model`, a provider, or any object with the protocol.
-            name: Its name.
             instructions: The system prompt: sent before every view, not stored with a thread.
             tools: What the model may call: typed functions or `Tool` objects.
             history_reduction: How and when to reduce; see `HistoryReductionConfig`.
@@ -208,7 +204,6 @@ class Agent:
             message: The input. Without it the turn continues from what is stored: an interrupted
                 run is resumed.
             thread: The thread; by default a new one in memory, which is in the result.
-            config: Overrides for this run.
             files: Text files, images, audio files or PDFs, each of at most 20 MB, that go with the
                 message; what a vendor has no place for, it gets as a short note.
             turn_id: The id of the turn on this thread, so that it runs once: if it has ended, its
@@ -295,11 +290,7 @@ class Agent:
 
         Cancelled, it keeps no partial answer: the turn stays open, and the next worker resumes it.
 
-        Args:
-            message: The input.
-            thread: The thread.
-            turn_id: The id of the turn.
-            listen: Receives each event as it happens; the model is asked to stream then.
+        *listen* receives each event as it happens; the model is asked to stream then.
         """
         given = checked_input(message, thread=thread)
         policy = TurnPolicy(turn_id=turn_id)
@@ -346,10 +337,8 @@ class Agent:
 
         It may be killed and started again at any time: what is done is in the store.
 
-        Args:
-            store: The store, open.
-            options: `tenant`, `due_only`, `after`, `shard`, `at_once`, `limits`, `most_failures` and
-                `on_step`; see `foldline.agent.refold.refold`.
+        The *store* is open. The *options* are `tenant`, `due_only`, `after`, `shard`, `at_once`,
+        `limits`, `most_failures` and `on_step`; see `foldline.agent.refold.refold`.
 
         Raises:
             ConfigError: An argument is wrong, or the agent has a reducer that is not foldline's.

@@ -24,20 +24,6 @@ from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = [
-    "RequestOptions",
-    "assumption",
-    "by_hand",
-    "check_call",
-    "check_reducer",
-    "check_sizes",
-    "expect_async",
-    "fold_costs",
-    "named_window",
-    "summarizer_chain",
-]
-
-
 class RequestOptions(TypedDict, total=False):
     """What `HistoryReducer.reduce` takes beside the messages."""
 

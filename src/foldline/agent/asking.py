@@ -34,9 +34,6 @@ from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.read_only import ThreadWindow
 
 
-__all__ = ["Asking"]
-
-
 _NO_OVERRIDES = AgentRunConfig()
 # A turn that the vendor has refused is not ended by the fold that answers the refusal.
 _AGAIN = AgentRunConfig(history_reduction_behavior_override="continue")
@@ -279,9 +276,7 @@ class Asking:
         # window.
         most = min(window or tokens, int(tokens * _TAKEN_SHARE))
         self._progress.state = self._progress.state.with_vendor(
-            self._setup.model.name,
-            ratio=self._ratio(tokens, reduced),
-            window=max(1, most),
+            self._setup.model.name, ratio=self._ratio(tokens, reduced), window=max(1, most)
         )
 
     def _ratio(self, tokens: int, reduced: ReducedHistory[Message]) -> float:

@@ -12,9 +12,6 @@ from foldline.errors import ConfigError
 from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = ["BackgroundFold", "FoldKey"]
-
-
 FoldKey: TypeAlias = tuple[object, str, str, str]
 """What a fold belongs to: the storage, the tenant, the thread, the fingerprint of the configuration."""
 

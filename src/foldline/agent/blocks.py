@@ -20,25 +20,6 @@ from foldline.errors import FormatError
 from foldline.history.formats.objects import dumped
 
 
-__all__ = [
-    "BLOCK",
-    "Block",
-    "Copies",
-    "SeenOnce",
-    "are_blocks",
-    "blocks_of",
-    "copies_in",
-    "goes_on",
-    "held_by",
-    "is_block",
-    "leading",
-    "seen_again",
-    "seen_once",
-    "size_of",
-    "written",
-]
-
-
 BLOCK = 128
 """How many items are compared at once: enough for speed, few enough to copy the last ones again."""
 

@@ -8,9 +8,6 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 
-__all__ = ["Outcome", "bounded"]
-
-
 _Value = TypeVar("_Value")
 
 _GRACE = 1.0

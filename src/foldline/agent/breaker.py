@@ -8,9 +8,6 @@ from foldline.providers.digest import is_digest
 from foldline.providers.model import Summarizer
 
 
-__all__ = ["MOST_FAILURES", "REST", "REST_FOLDS", "Breaker", "breakers_of"]
-
-
 MOST_FAILURES = 3
 """After how many failures in a row a summarizer is not asked for a while."""
 

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     import asyncio
 
 
-__all__ = ["ReductionCache", "SingleFlight"]
-
-
 class SingleFlight:
     """Lets one task of a loop at a time work on each key; the others wait for it."""
 

@@ -23,16 +23,6 @@ from foldline.reduction.config_reader import (
 from foldline.reduction.provider import ProviderConfig
 
 
-__all__ = [
-    "AgentConfig",
-    "AgentOptions",
-    "agent_config_from_json",
-    "agent_config_from_mapping",
-    "agent_config_from_toml",
-    "warn_of_vendor_edits",
-]
-
-
 _LOG = logging.getLogger("foldline")
 
 _OLD_NAMES = MappingProxyType(

@@ -11,9 +11,6 @@ from foldline.errors import TurnStoppedError
 from foldline.history.messages import Message
 
 
-__all__ = ["EventStream", "Later", "StreamingTurnResult", "ended"]
-
-
 class _Result(Protocol):
     @property
     def reduction(self) -> ReductionMetadata | None: ...

@@ -20,34 +20,6 @@ from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.start import RunStart
 
 
-__all__ = [
-    "AgentEvent",
-    "CheckpointEvent",
-    "CheckpointOperation",
-    "Decision",
-    "DecisionEvent",
-    "IterationFinishedEvent",
-    "IterationStartedEvent",
-    "ReasoningDeltaEvent",
-    "ReasoningEndEvent",
-    "ReasoningStartEvent",
-    "RepeatBreakerEvent",
-    "RequestSentEvent",
-    "ResentBecause",
-    "RunCompletedEvent",
-    "TextDeltaEvent",
-    "TextEndEvent",
-    "TextStartEvent",
-    "ToolCallArgumentsEvent",
-    "ToolCallEndEvent",
-    "ToolCallStartEvent",
-    "ToolResultEvent",
-    "ToolStartedEvent",
-    "TurnFinishedEvent",
-    "TurnStartedEvent",
-]
-
-
 CheckpointOperation: TypeAlias = Literal[
     "saved", "restored", "pending_saved", "pending_loaded", "pending_deleted"
 ]

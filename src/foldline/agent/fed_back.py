@@ -13,9 +13,6 @@ from foldline.history.parts import TextPart
 from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = ["check_not_fed_back"]
-
-
 _NOTE = (TextPart(OPENING_NOTE),)
 
 

@@ -15,9 +15,6 @@ from foldline.history.messages import Message
 from foldline.history.parts import BlobPart, Part, TextPart
 
 
-__all__ = ["MAX_FILE_BYTES", "TurnFiles", "with_files"]
-
-
 TurnFiles: TypeAlias = Sequence[str | PathLike[str]]
 """Paths of text files, images, audio files or PDFs."""
 

@@ -29,9 +29,6 @@ from foldline.reduction.request import (
 from foldline.reduction.writing import Writing
 
 
-__all__ = ["NOT_ASKED", "FoldCalls", "log_writing"]
-
-
 _RESTING = SummaryFailure("not asked after earlier failures", was_asked=False)
 _TIME_IS_UP = SummaryFailure("not asked: no time was left for it", was_asked=False)
 

@@ -33,9 +33,6 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import with_sealed
 
 
-__all__ = ["Means", "made"]
-
-
 # The share of a summarizer's window for what it reads. The rest is for what it writes, and for the
 # difference between our estimate and its count.
 _READING_SHARE = 0.6

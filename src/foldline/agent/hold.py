@@ -15,9 +15,6 @@ from foldline.threads.lease import NOBODY, Lease
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["Hold"]
-
-
 # So often within its time a lease is renewed: one failure more does not cost it.
 _SHARE: Final = 3.0
 

@@ -34,9 +34,6 @@ from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["KNOWN_BYTES", "Conversion", "KnownList", "KnownLists"]
-
-
 KNOWN_BYTES = 256 * 1024 * 1024
 """How many bytes of plain lists a reducer remembers by default."""
 

@@ -40,9 +40,6 @@ from foldline.reduction.event import HistoryReductionEvent
 from foldline.threads.change import check_fields, check_messages
 
 
-__all__ = ["ask_model", "sendable_request"]
-
-
 _Block: TypeAlias = (
     tuple[type[TextStartEvent], type[TextDeltaEvent], type[TextEndEvent]]
     | tuple[type[ReasoningStartEvent], type[ReasoningDeltaEvent], type[ReasoningEndEvent]]

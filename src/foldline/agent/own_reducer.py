@@ -17,9 +17,6 @@ from foldline.reduction.event import Reason
 from foldline.reduction.view import view_tokens
 
 
-__all__ = ["ChatReducer", "own_view"]
-
-
 @runtime_checkable
 class ChatReducer(Protocol):
     """Protocol for a caller's own reducer; the documented original calls it `IChatReducer`."""

@@ -13,9 +13,6 @@ from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError
 
 
-__all__ = ["NO_LIMITS", "Pace", "RateLimit", "Spent", "check_limits"]
-
-
 NO_LIMITS: Mapping[str, Never] = MappingProxyType({})
 """What limits no vendor."""
 
@@ -62,14 +59,7 @@ class Pace:
         timer: Callable[[], float] = monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """
-        Keep within *limit*.
-
-        Args:
-            limit: What any minute may have.
-            timer: Gives the time in seconds.
-            sleep: Waits so many seconds.
-        """
+        """Keep within *limit*; *timer* gives the time in seconds, and *sleep* waits so many."""
         self._limit = limit
         self._timer, self._sleep = timer, sleep
         self._spent: deque[Spent] = deque()

@@ -19,9 +19,6 @@ from msgspec import Struct
 from foldline.errors import BlockingCallError
 
 
-__all__ = ["PORTAL", "Portal", "finished"]
-
-
 _Result = TypeVar("_Result")
 _Arguments = TypeVarTuple("_Arguments")
 

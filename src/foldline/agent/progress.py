@@ -28,9 +28,6 @@ from foldline.threads.thread import ConversationThread
 from foldline.threads.turns import TurnRecord
 
 
-__all__ = ["FixedParts", "Progress", "TurnSetup"]
-
-
 class FixedParts(Struct, frozen=True, kw_only=True):
     """What is in front of every view of an agent, in estimated tokens."""
 

@@ -35,9 +35,6 @@ from foldline.reduction.budget import Budget
 from foldline.threads.reader import Query, text_of
 
 
-__all__ = ["RecalledPage", "page_of", "recall", "recall_tool"]
-
-
 _PAGE_TOKENS = 4_000
 # A vendor counts more than the estimate: 1.5 times as much for most texts, at most 4 times.
 _PAGES, _MOST_PAGES = 12, 32

@@ -14,9 +14,6 @@ from foldline.reduction.record import SummaryRecord
 from foldline.reduction.request import Summary, SummaryRequest, Written
 
 
-__all__ = ["RecordedSummarizer", "asks", "digest_of", "recorded", "waits", "written_by_code"]
-
-
 class RecordedSummarizer:
     """Asks a summarizer for its part of a summary, in one fold."""
 

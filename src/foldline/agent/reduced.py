@@ -31,9 +31,6 @@ from foldline.reduction.verdict import Verdict
 from foldline.reduction.view import view_of, view_tokens
 
 
-__all__ = ["FoldObserver", "ReducedHistory", "ReducerCall", "shown"]
-
-
 _LOG = logging.getLogger("foldline")
 _Item = TypeVar("_Item")
 # A request that somebody asked for as it is may be larger than its ceiling.

@@ -49,9 +49,6 @@ from foldline.reduction.verdict import Verdict, decide
 from foldline.reduction.version_1 import carried_over
 
 
-__all__ = ["DEFAULT_TIMEOUT", "HistoryReducer"]
-
-
 DEFAULT_TIMEOUT = 60.0
 """How many seconds summarizers may take for one fold by default."""
 
@@ -184,7 +181,6 @@ class HistoryReducer:
             state: What the previous call returned; None looks into the cache. If it was lost, or is
                 undone by `undo`, signed thinking may be sent that fits no longer: have the vendor
                 drop it (`drop_block`).
-            overrides: Overrides for this run.
             format: The format of dictionaries; detected by default. If it could be either, the
                 result is valid for both vendors.
             scope: The tenant, for the cache.
@@ -215,9 +211,7 @@ class HistoryReducer:
 
         That is None if it was the first one. The next call folds again if a fold is due.
 
-        Args:
-            state: The reduction to take back; the cache forgets it.
-            scope: The tenant, for the cache.
+        The cache of the tenant *scope* forgets it.
         """
         expect("state", state, HistoryReductionState)
         self._cache.forget(state, scope=scope)
@@ -291,7 +285,6 @@ class HistoryReducer:
         end a turn here. If there is nothing worth cutting, the event says so.
 
         Args:
-            messages: The full history; see `reduce`.
             focus: What the summary keeps before anything else, in plain words.
             keep: How many exchanges stay, or what the configuration or the overrides count; by
                 default the configured target, or the last exchange if no more has gathered.
@@ -338,8 +331,6 @@ class HistoryReducer:
         Args:
             budget: What the request may hold; see `budget_of`.
             history: The full history, or its part after a cut.
-            state: The reduction of the previous call.
-            overrides: Overrides for this run.
             pins: All pinned messages before the cut, and perhaps others.
             folds: Whether to fold if a fold is due; callers who fold in the background do not wait.
             front: Gives what the vendor has in its cache before the view, if that is known: a summary

@@ -45,9 +45,6 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["FoldOutcome", "FoldStep", "RefoldOptions", "Refolded", "refold", "shard_of"]
-
-
 FoldOutcome: TypeAlias = Literal["folded", "current", "not_due", "refused", "overtaken", "failed"]
 """
 What became of a thread.
@@ -135,19 +132,16 @@ async def refold(  # noqa: PLR0913 - one name for each thing that bounds it
     Args:
         store: The store, open.
         reducer: What folds: another configuration, summarizer or model makes another reduction.
-        tenant: Whose threads.
         due_only: Whether only threads in `ThreadStore.folds_due` are looked at, the oldest first.
         after: The `next` of an earlier run with the same *due_only*, to begin after it.
         budget: What a request may hold, its instructions and tools included; by default that of the
             configuration and the model's window.
         shard: Which part of the threads, from 0, and of how many; see `shard_of`.
-        at_once: How many threads are folded at the same time.
         limits: How much may be asked in a minute, by the vendor: the name of a model before its colon.
             A fold begins when its vendor has room; what it asks beyond one request counts afterwards.
             A `Pace` is shared with whatever else goes by it.
         most_failures: After how many failures of the summarizers in a row it ends. A thread that is
             damaged or too large says nothing of them, and is passed by.
-        on_step: Receives each thread that was looked at.
 
     Raises:
         ConfigError: An argument is wrong.

@@ -20,9 +20,6 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_tokens
 
 
-__all__ = ["FIXED_PARTS", "RECALL", "RequestFacts", "described", "offers_recall", "parts_of"]
-
-
 RECALL: Final = "recall"
 """The name of the tool that shows the model what its view shows no longer."""
 

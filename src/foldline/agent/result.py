@@ -24,17 +24,6 @@ from foldline.threads.thread import ConversationThread
 from foldline.threads.turns import TurnRecord
 
 
-__all__ = [
-    "ReductionMetadata",
-    "TurnResult",
-    "answered_by",
-    "handover",
-    "last_turn",
-    "signed",
-    "stored_result",
-]
-
-
 # More of those who have answered a note does not name, so that it stays short.
 _MOST_NAMED = 8
 

@@ -10,9 +10,6 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.view import view_of, view_tokens
 
 
-__all__ = ["may_ride", "riding"]
-
-
 _FORCING = frozenset(
     {"tool_choice", "response_format", "output_config", "text", "stop", "stop_sequences"}
 )

@@ -22,9 +22,6 @@ from foldline.providers.model import ChatResponse
 from foldline.threads.loop_state import SentRequest
 
 
-__all__ = ["Comparison", "compared"]
-
-
 # OpenAI caches in steps of so many tokens, and no other vendor in larger ones.
 _BLOCK = 128
 _LIFETIME = 300.0

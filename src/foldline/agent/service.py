@@ -24,9 +24,6 @@ from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["Basis", "begun"]
-
-
 class Basis(Struct, frozen=True, kw_only=True):
     """What a model call is based on."""
 

@@ -11,9 +11,6 @@ from foldline.reduction.prices import Prices
 from foldline.threads.read_only import ReadOnlyThread
 
 
-__all__ = ["reduction_stats"]
-
-
 async def reduction_stats(
     thread: ReadOnlyThread,
     prices: Prices | None = None,

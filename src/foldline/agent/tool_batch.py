@@ -22,9 +22,6 @@ from foldline.threads.thread import ConversationThread
 from foldline.threads.tools import INTERRUPTED, ToolRun, answer_of, idempotency_key
 
 
-__all__ = ["ToolBatch"]
-
-
 class _Job(Struct):
     call: ToolCallPart
     run: ToolRun

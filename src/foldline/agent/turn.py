@@ -48,9 +48,6 @@ from foldline.threads.thread import ConversationThread
 from foldline.threads.turns import TurnRecord
 
 
-__all__ = ["Turn", "repeated_call", "termination"]
-
-
 class Turn:
     """One turn on one thread."""
 
@@ -105,9 +102,7 @@ class Turn:
                 await self._run()
             reason, usage = at.state.termination_reason or "", total_usage(self._usages)
             finished = TurnFinishedEvent(
-                termination_reason=reason,
-                iterations=len(self._usages),
-                message_count=thread.count,
+                termination_reason=reason, iterations=len(self._usages), message_count=thread.count
             )
             self._emit(finished)
             duration = perf_counter() - self._started

@@ -9,9 +9,6 @@ from foldline.reduction.config import AgentRunConfig
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["TurnInput", "checked_input"]
-
-
 TurnInput: TypeAlias = str | Message | Sequence[Message] | None
 """The user's text, messages, or None to continue from what is stored."""
 

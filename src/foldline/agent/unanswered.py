@@ -8,9 +8,6 @@ from foldline.threads.thread import ConversationThread
 from foldline.threads.turns import TurnRecord
 
 
-__all__ = ["LEFT", "is_answer", "is_waiting", "last_said", "turn_that_answered", "was_left"]
-
-
 LEFT: Final = "Left for the next message"
 """Why a run ended that nobody ran any more when the next message came."""
 

@@ -9,9 +9,6 @@ from foldline.history.digest import prefix_digest
 from foldline.reduction.request import SummaryRequest, Written
 
 
-__all__ = ["UnfinishedFolds", "key_of"]
-
-
 _MOST_TEXTS = 512
 
 

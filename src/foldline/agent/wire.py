@@ -21,9 +21,6 @@ from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
 
 
-__all__ = ["Items", "read_items"]
-
-
 _Dict: TypeAlias = dict[str, Any]
 
 _RULES = ("system", "developer")
@@ -198,11 +195,7 @@ def _grown(
     except FormatError:
         return None
     return Conversion(
-        history=history,
-        wire=old.wire,
-        witnesses=witnesses,
-        places=grown,
-        views=[*old.views],
+        history=history, wire=old.wire, witnesses=witnesses, places=grown, views=[*old.views]
     )
 
 

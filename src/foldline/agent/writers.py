@@ -14,9 +14,6 @@ from foldline.history.formats.renderings.openai_responses import render_openai_r
 from foldline.history.messages import Message, NativeFormat
 
 
-__all__ = ["Original", "Writer", "Written", "writer_of"]
-
-
 _Dict: TypeAlias = dict[str, Any]
 
 Original: TypeAlias = Callable[[Message], Sequence[_Dict] | None]

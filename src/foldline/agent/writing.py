@@ -32,9 +32,6 @@ from foldline.history.formats.wire import is_list, is_object
 from foldline.history.messages import Message, NativeFormat
 
 
-__all__ = ["CONVERTERS", "Writing"]
-
-
 _Dict: TypeAlias = dict[str, Any]
 
 CONVERTERS: Mapping[NativeFormat, Converter] = MappingProxyType(

@@ -11,20 +11,6 @@ from foldline.history.formats.wire import is_list, is_object
 from foldline.history.messages import Message
 
 
-__all__ = [
-    "Ids",
-    "Settled",
-    "Step",
-    "WrittenView",
-    "changes_before",
-    "fresh",
-    "ids_in",
-    "is_said",
-    "joined",
-    "shown",
-]
-
-
 Step: TypeAlias = range | dict[str, object]
 """A run of the caller's own items, or an item that was made beside them."""
 

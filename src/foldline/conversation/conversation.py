@@ -33,9 +33,6 @@ from foldline.threads.thread import ConversationThread
 from foldline.threads.waiters import Waiter, Waiters
 
 
-__all__ = ["Conversation", "ConversationStream", "call_sync"]
-
-
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 

@@ -18,9 +18,6 @@ from foldline.providers.vendors.opening import open_model
 from foldline.reduction.provider import ProviderConfig
 
 
-__all__ = ["ROUTING_FALLBACK", "ModelRouter", "named_in"]
-
-
 ROUTING_FALLBACK = "RoutingFallback"
 """The context key of why the model did not decide, if it did not."""
 

@@ -23,9 +23,6 @@ from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["OrchestratedAgent", "Stage"]
-
-
 # Within a conversation nobody else may act, so that nothing is waited for.
 _WITHIN = TurnPolicy(on_conflict="error", on_open="error")
 

@@ -14,19 +14,6 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.threads.loop_state import AgentLoopState
 
 
-__all__ = [
-    "MESSAGES_REMOVED_COUNT",
-    "SUMMARY_MESSAGE",
-    "AgentSelectedEvent",
-    "ConversationEvent",
-    "OrchestrationMetadata",
-    "OrchestrationOptions",
-    "OrchestrationResult",
-    "OrchestrationStatus",
-    "reduction_context",
-]
-
-
 SUMMARY_MESSAGE = "SummaryMessage"
 """The context key of the summary as a message, if a fold has written one."""
 

@@ -14,16 +14,6 @@ from foldline.errors import ConfigError
 from foldline.history.messages import Message
 
 
-__all__ = [
-    "SINGLE_AGENT",
-    "BoundedOrchestrator",
-    "Orchestrator",
-    "RoundRobin",
-    "SingleAgent",
-    "StreamingOrchestrator",
-]
-
-
 SINGLE_AGENT = "SingleAgent"
 """The name of the strategy, also if a conversation has one agent and no orchestrator."""
 

@@ -49,9 +49,6 @@ from foldline.threads.thread import ConversationThread
 from foldline.threads.turns import TurnRecord
 
 
-__all__ = ["Sending"]
-
-
 _LOG = logging.getLogger("foldline")
 
 

@@ -21,9 +21,6 @@ from foldline.history.parts import (
 from foldline.history.unnamed import without_ids
 
 
-__all__ = ["BlockCodec", "result_text", "rewritten", "with_thinking"]
-
-
 _Object = TypeVar("_Object")
 _Block = TypeVar("_Block")
 

@@ -6,9 +6,6 @@ from typing import Protocol, TypeVar
 from foldline.history.messages import Message
 
 
-__all__ = ["GuestCodec"]
-
-
 _Object = TypeVar("_Object")
 
 

@@ -12,16 +12,6 @@ from foldline.threads.change import Change
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = [
-    "REDUCTION_KEY",
-    "kept_reduction",
-    "new_reduction",
-    "objects_in",
-    "reduced_in",
-    "rows_of",
-]
-
-
 REDUCTION_KEY = "foldline_reduction"
 """Where it is, if the guest has one reduction in a store."""
 

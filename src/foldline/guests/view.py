@@ -25,9 +25,6 @@ from foldline.history.unnamed import identified
 from foldline.reduction.event import Reason
 
 
-__all__ = ["GuestView", "blocking", "opened"]
-
-
 _Arguments = ParamSpec("_Arguments")
 _Object = TypeVar("_Object")
 _Result = TypeVar("_Result")

@@ -34,9 +34,6 @@ from foldline.history.history import History
 from foldline.history.units import CountingUnit
 
 
-__all__ = ["safe_cut"]
-
-
 def safe_cut(
     history: History, *, unit: CountingUnit, keep: int, slack: int = 0, above: int = 0
 ) -> int | None:

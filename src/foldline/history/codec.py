@@ -15,21 +15,6 @@ from foldline.errors import FormatError, NewerFormatError
 from foldline.history.messages import READ_HINT, Message
 
 
-__all__ = [
-    "HISTORY_FORMAT",
-    "canonical_json",
-    "decode_history",
-    "decode_json",
-    "decode_message",
-    "encode_history",
-    "encode_json",
-    "encode_message",
-    "not_a_message",
-    "unwritable",
-    "without_values",
-]
-
-
 HISTORY_FORMAT = 1
 """The number of the stored form of a history; a reader refuses a higher one."""
 

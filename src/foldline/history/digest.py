@@ -32,19 +32,6 @@ from foldline.history.messages import Message
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = [
-    "DIGEST_SIZE",
-    "EMPTY_DIGEST",
-    "chain_digest",
-    "chain_digest_1",
-    "chain_digests",
-    "digest_at",
-    "follows",
-    "message_digest",
-    "prefix_digest",
-]
-
-
 DIGEST_SIZE = 32
 """The length of a digest in bytes."""
 

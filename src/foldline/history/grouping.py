@@ -6,9 +6,6 @@ from typing import TypeAlias, TypeVar
 from foldline.history.parts import Part, ToolCallResponsePart
 
 
-__all__ = ["Group", "grouped", "is_result"]
-
-
 _Block = TypeVar("_Block")
 
 Group: TypeAlias = list[tuple[_Block, tuple[Part, ...]]]

@@ -24,9 +24,6 @@ from foldline.history.tokens import TokenCounter, TokenEstimator, checked_counts
 from foldline.history.units import CountingUnit
 
 
-__all__ = ["History"]
-
-
 class History(Sequence[Message]):
     """
     An append-only sequence of messages that knows its digests, tokens and exchanges.

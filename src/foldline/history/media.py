@@ -25,9 +25,6 @@ from foldline.history.messages import NativeFormat
 from foldline.history.parts import BlobPart, FilePart, UriPart
 
 
-__all__ = ["MEDIA_TOKENS", "blob_of", "media_tokens", "modality_of"]
-
-
 MEDIA_TOKENS: Final[Mapping[str, int]] = MappingProxyType(
     {"image": 1_600, "audio": 2_000, "video": 18_000, "document": 3_000}
 )

@@ -20,21 +20,6 @@ from foldline.history.parts import (
 from foldline.history.reminders import is_reminder
 
 
-__all__ = [
-    "AGENT_KEY",
-    "PARTIAL_KEY",
-    "PIN_KEY",
-    "READ_HINT",
-    "SUMMARY_KEY",
-    "Message",
-    "Native",
-    "NativeFormat",
-    "Role",
-    "Usage",
-    "total_usage",
-]
-
-
 PIN_KEY = "__pinned__"
 """The metadata key of a message that is pinned when a thread stores it."""
 

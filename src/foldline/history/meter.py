@@ -15,9 +15,6 @@ from foldline.history.digest import EMPTY_DIGEST, chain_digest, message_digest
 from foldline.history.messages import Message
 
 
-__all__ = ["PrefixMark", "PrefixMeter", "PrefixReading", "front_digest"]
-
-
 class PrefixReading(Struct, frozen=True, kw_only=True):
     """What one request has in common with the one before."""
 

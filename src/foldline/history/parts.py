@@ -19,24 +19,6 @@ from foldline.checks import expect
 from foldline.errors import ConfigError
 
 
-__all__ = [
-    "BlobPart",
-    "CompactionPart",
-    "FilePart",
-    "GenericPart",
-    "Part",
-    "ReasoningPart",
-    "ResponseContent",
-    "TextPart",
-    "ToolCallPart",
-    "ToolCallResponsePart",
-    "UriPart",
-    "as_result",
-    "is_opaque",
-    "texts_in",
-]
-
-
 def _settle(part: Struct) -> None:
     """Make every field of *part* that is text a mere str; raise ConfigError if one is no text."""
     kind = part.__struct_config__.tag

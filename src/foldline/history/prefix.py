@@ -6,9 +6,6 @@ from foldline.history.digest import EMPTY_DIGEST
 from foldline.history.messages import Message
 
 
-__all__ = ["NO_PREFIX", "Prefix"]
-
-
 class Prefix(Struct, frozen=True, kw_only=True):
     """
     The first messages of a history, by their counts and their digest.

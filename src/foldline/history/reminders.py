@@ -9,9 +9,6 @@ the instructions of a project, which the user wrote. Some hold what a program kn
 from collections.abc import Iterator
 
 
-__all__ = ["is_reminder", "without_reminders"]
-
-
 _LONGEST = {
     "system-reminder": 1_500,
     "environment_context": 1_500,

@@ -30,9 +30,6 @@ from foldline.history.messages import Message
 from foldline.history.parts import Part, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["NO_RESPONSE", "repair"]
-
-
 NO_RESPONSE = "[no result of this tool call was recorded]"
 """What a view says if a call was never answered."""
 

@@ -17,9 +17,6 @@ from foldline.history.messages import Message
 from foldline.history.parts import GenericPart
 
 
-__all__ = ["is_of_program", "served_call"]
-
-
 # The field with the id of a call, by the kind of what makes it or answers it.
 _CALLS: Mapping[str, str] = MappingProxyType(
     {"server_tool_use": "id", "mcp_tool_use": "id", "program": "call_id"}

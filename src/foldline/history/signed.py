@@ -27,18 +27,6 @@ from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import CompactionPart
 
 
-__all__ = [
-    "PREFIX_KEY",
-    "bound",
-    "checks_prefix",
-    "is_sealed",
-    "is_signed",
-    "only_sealed",
-    "sendable",
-    "without_signed",
-]
-
-
 PREFIX_KEY = "bound_to"
 """The metadata key for a hash of the request that signed thinking answers."""
 

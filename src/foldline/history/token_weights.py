@@ -19,9 +19,6 @@ import string
 from typing import Final, NamedTuple
 
 
-__all__ = ["HIGHEST_LEVEL", "LEVELS", "SEAM", "SEAMS", "START", "UNITS", "Seam"]
-
-
 _SMALL = string.ascii_lowercase.encode()
 _CAPITALS = string.ascii_uppercase.encode()
 _DIGITS = string.digits.encode()

@@ -45,18 +45,6 @@ from foldline.history.parts import (
 from foldline.history.token_weights import HIGHEST_LEVEL, LEVELS, SEAM, SEAMS, START, UNITS
 
 
-__all__ = [
-    "MESSAGE_TOKENS",
-    "REASONING_TOKENS",
-    "TOOL_CALL_TOKENS",
-    "TOOL_RESPONSE_TOKENS",
-    "TokenCounter",
-    "TokenEstimator",
-    "checked_counts",
-    "count_message",
-]
-
-
 MESSAGE_TOKENS: Final = 4
 """
 What a message costs beside its parts.

@@ -3,9 +3,6 @@
 from typing import Literal, TypeAlias, get_args
 
 
-__all__ = ["COUNTING_UNITS", "CountingUnit"]
-
-
 CountingUnit: TypeAlias = Literal["messages", "exchanges", "tokens"]
 """
 What a count counts, system messages never included.

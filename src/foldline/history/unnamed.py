@@ -15,9 +15,6 @@ from foldline.history.messages import Message
 from foldline.history.parts import Part, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["identified", "with_ids", "without_ids"]
-
-
 _MADE = "unnamed-"
 """What an id begins with that no vendor has given."""
 

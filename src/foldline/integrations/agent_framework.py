@@ -15,9 +15,6 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["FoldlineChatMiddleware", "FoldlineHistoryProvider"]
-
-
 class FoldlineChatMiddleware(ChatMiddleware):
     """
     Shows the model the view at each call; the history that a provider keeps stays.

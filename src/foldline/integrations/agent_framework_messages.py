@@ -24,9 +24,6 @@ from foldline.history.parts import (
 )
 
 
-__all__ = ["AgentFrameworkCodec"]
-
-
 _RAW = "raw_representation"
 _ROLES: Mapping[str, Role] = MappingProxyType(
     {"system": "system", "developer": "system", "assistant": "assistant"}

@@ -8,9 +8,6 @@ from foldline.guests import GuestView
 from foldline.integrations.bedrock_messages import ConverseCodec, alternating
 
 
-__all__ = ["ConverseView"]
-
-
 class ConverseView(GuestView[dict[str, Any]]):
     """
     Reduces a list of messages of Converse; see `GuestView`.

@@ -27,9 +27,6 @@ from foldline.history.parts import (
 from foldline.logs.converse import block_parts
 
 
-__all__ = ["ConverseCodec", "alternating"]
-
-
 _Object: TypeAlias = dict[str, Any]
 
 

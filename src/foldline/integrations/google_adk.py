@@ -14,9 +14,6 @@ from foldline.integrations.google_adk_messages import GoogleADKCodec
 from foldline.integrations.google_genai import GeminiView
 
 
-__all__ = ["FoldlinePlugin"]
-
-
 class FoldlinePlugin(BasePlugin):
     """
     Shows the models of a runner the view of each session; its events stay.

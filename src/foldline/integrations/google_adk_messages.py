@@ -5,9 +5,6 @@ from foldline.history.parts import TextPart
 from foldline.integrations.google_genai_messages import Content, ContentCodec
 
 
-__all__ = ["GoogleADKCodec"]
-
-
 _OTHER_AGENT = ("For context:", "For context: below is a transcript of what another agent did")
 
 

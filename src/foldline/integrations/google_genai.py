@@ -11,9 +11,6 @@ from foldline.integrations.google_genai_messages import (
 )
 
 
-__all__ = ["GeminiView"]
-
-
 class GeminiView(GuestView[Content]):
     """
     Reduces a list of contents; see `GuestView`.

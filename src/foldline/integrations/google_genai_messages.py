@@ -22,9 +22,6 @@ from foldline.history.parts import (
 from foldline.logs.gemini import RESULT, content_parts, tool_of
 
 
-__all__ = ["Content", "ContentCodec", "alternating", "as_dictionaries"]
-
-
 Content: TypeAlias = types.Content | dict[str, Any]
 """A content as the SDK has it, or the dictionary that it takes for one."""
 

@@ -22,9 +22,6 @@ from foldline.guests import GuestView, kept_reduction, new_reduction
 from foldline.integrations.langchain_messages import LangChainCodec, reported_usage
 
 
-__all__ = ["FoldlineMiddleware", "FoldlineState"]
-
-
 class FoldlineState(AgentState[Any]):
     """The state of an agent, with the reduction of its messages."""
 
@@ -48,9 +45,7 @@ class FoldlineMiddleware(AgentMiddleware[FoldlineState, Any, Any]):
         self._view: GuestView[BaseMessage] = GuestView(reducer, LangChainCodec())
 
     def wrap_model_call(
-        self,
-        request: ModelRequest[Any],
-        handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ExtendedModelResponse[Any]:
         """Ask the model with the view."""
         reduced = self._view.reduce_sync(_said(request), **_facts(request))

@@ -14,9 +14,6 @@ from foldline.history.parts import ReasoningPart
 from foldline.logs.langchain import message_from_langchain
 
 
-__all__ = ["LangChainCodec", "reported_usage"]
-
-
 _THINKING = ("thinking", "redacted_thinking", "reasoning")
 _CLASSES: Mapping[str, type[BaseMessage]] = MappingProxyType(
     {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage, "tool": ToolMessage}

@@ -13,9 +13,6 @@ from foldline.guests import GuestView, kept_reduction, new_reduction
 from foldline.integrations.langchain_messages import LangChainCodec, reported_usage
 
 
-__all__ = ["fold_messages"]
-
-
 def fold_messages(
     reducer: HistoryReducer, *, key: str = "messages"
 ) -> Runnable[Mapping[str, Any], dict[str, Any]]:

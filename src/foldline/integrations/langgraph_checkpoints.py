@@ -12,9 +12,6 @@ from foldline.integrations.langgraph_reading import CheckpointReader
 from foldline.integrations.langgraph_rows import NAME_KEY, Row, append, rewrite
 
 
-__all__ = ["FoldlineSaver"]
-
-
 class FoldlineSaver(CheckpointReader):
     """Keeps each call of LangGraph as an opaque row of a thread; it works with a loop or without."""
 

@@ -10,9 +10,6 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.read_only import ReadOnlyThread
 
 
-__all__ = ["RowIndex", "RowIndexes"]
-
-
 _PAGE = 32
 """How many rows are read at once on the way back."""
 

@@ -19,9 +19,6 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["CheckpointReader"]
-
-
 class CheckpointReader(BaseCheckpointSaver[str]):
     """Reads a checkpoint with the rows that have its values and its writes, and no others."""
 

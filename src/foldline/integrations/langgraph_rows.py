@@ -15,9 +15,6 @@ from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["NAME_KEY", "Row", "append", "read_range", "read_rows", "rewrite"]
-
-
 NAME_KEY = "langgraph_thread_id"
 """The key of a thread's metadata for the id that LangGraph has for it, any text."""
 

@@ -15,9 +15,6 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["FoldlineMemory"]
-
-
 class FoldlineMemory(BaseMemory):
     """Keeps every message in a thread; what the model is shown is the affair of `FoldlineLLM`."""
 

@@ -22,9 +22,6 @@ from foldline.history.parts import (
 from foldline.logs.langchain import vendor_calls
 
 
-__all__ = ["LlamaIndexCodec"]
-
-
 _ROLES: Any = {
     "chatbot": "assistant",
     "developer": "system",

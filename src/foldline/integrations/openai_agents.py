@@ -21,9 +21,6 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["FoldlineSession", "model_input_filter"]
-
-
 class FoldlineSession:
     """A `Session` of which each item is a message of a thread, byte for byte as it came."""
 

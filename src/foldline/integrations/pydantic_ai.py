@@ -14,9 +14,6 @@ from foldline.guests import REDUCTION_KEY, GuestView, kept_reduction, new_reduct
 from foldline.integrations.pydantic_ai_messages import PydanticAICodec
 
 
-__all__ = ["FoldlineCapability"]
-
-
 @dataclass
 class FoldlineCapability(AbstractCapability[Any]):
     """
@@ -66,11 +63,7 @@ class FoldlineCapability(AbstractCapability[Any]):
         return replace(request_context, messages=reduced.messages)
 
     async def after_model_request(
-        self,
-        ctx: RunContext[Any],
-        *,
-        request_context: ModelRequestContext,
-        response: ModelResponse,
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """Return the answer with a new reduction in its metadata."""
         metadata = {**(response.metadata or {}), **self._made}

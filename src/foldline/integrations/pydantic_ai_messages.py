@@ -14,9 +14,6 @@ from foldline.history.parts import FilePart, GenericPart, Part, TextPart, ToolCa
 from foldline.providers.vendors.pydantic_model import part_from_pydantic, pydantic_messages
 
 
-__all__ = ["PydanticAICodec"]
-
-
 _BINDING = ("anthropic", "bedrock", "claude")
 
 

@@ -15,9 +15,6 @@ from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = ["FoldlineConversationManager"]
-
-
 _NOW = AgentRunConfig(trigger_history_reduction=True)
 
 

@@ -7,9 +7,6 @@ from typing import ClassVar
 from foldline.integrations.bedrock_messages import ConverseCodec
 
 
-__all__ = ["StrandsCodec"]
-
-
 class StrandsCodec(ConverseCodec):
     """Reads and writes messages, in which each result has a status."""
 

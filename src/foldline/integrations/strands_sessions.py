@@ -17,9 +17,6 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["FoldlineSessionRepository"]
-
-
 _MULTI = "multi agent"
 
 

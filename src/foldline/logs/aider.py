@@ -31,9 +31,6 @@ from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, lists_in, printed_message, read_each
 
 
-__all__ = ["AIDER"]
-
-
 _HEADING = re.compile(r"^# aider chat started at (.*)$", re.MULTILINE)
 _ROLES = ("user", "assistant", "tool")
 _MARKS = {"####": "user", ">": "tool"}

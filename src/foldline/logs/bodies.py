@@ -15,9 +15,6 @@ from foldline.logs.growth import Recording, joined
 from foldline.logs.importer import Session, lists_in, read_each
 
 
-__all__ = ["blob_in", "messages_of", "read_bodies", "texts_in"]
-
-
 _URL_SAFE = str.maketrans("-_", "+/")
 
 
@@ -33,8 +30,6 @@ def read_bodies(
     Return the conversations in *document*, each of which may go on in a later request.
 
     Args:
-        document: What to read.
-        format: The name of the format.
         key: The field of a body that has its messages.
         rules: Gives the system instructions of a body.
         read: Gives the messages that an item is.

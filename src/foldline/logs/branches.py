@@ -16,9 +16,6 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from msgspec import Struct
 
 
-__all__ = ["Line", "abandoned"]
-
-
 class Line(Struct, frozen=True, kw_only=True):
     """One line of such a log, with the ids of what belongs to it."""
 

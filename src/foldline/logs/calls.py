@@ -16,9 +16,6 @@ from foldline.logs.flat_spans import flat_exchanges
 from foldline.logs.importer import decoded
 
 
-__all__ = ["call_records"]
-
-
 def call_records(document: Document) -> tuple[Record, ...]:
     """Return the calls that *document* holds, in the order written."""
     return tuple(

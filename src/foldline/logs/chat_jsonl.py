@@ -44,9 +44,6 @@ from foldline.logs.importer import Importer, Session, each_read, first_item, hol
 from foldline.logs.vendors import vendor_format
 
 
-__all__ = ["CHAT_JSONL", "LISTS", "chat_messages"]
-
-
 LISTS = ("messages", "traj", "conversation", "conversations", "history", "items")
 """The fields that hold the messages of a whole conversation."""
 

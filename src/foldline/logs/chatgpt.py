@@ -40,9 +40,6 @@ from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each
 
 
-__all__ = ["CHATGPT"]
-
-
 _ROLES: tuple[Role, ...] = ("system", "user", "assistant", "tool")
 _INSTRUCTIONS = ("user_profile", "user_instructions", "model_set_context")
 _TEXTS = ("name", "title", "url", "text", "result", "summary", *_INSTRUCTIONS)

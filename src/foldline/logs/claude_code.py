@@ -49,9 +49,6 @@ from foldline.logs.importer import Importer, Reading, Session
 from foldline.logs.qwen_code import is_from_program, messages_of_line
 
 
-__all__ = ["CLAUDE_CODE"]
-
-
 _SPOKEN = frozenset({"user", "assistant", "tool_result"})
 _IDENTITY = ("sessionId", "session_id", "uuid", "parentUuid")
 _CONTEXT = frozenset({"file", "hook_additional_context", "instructions", "nested_memory"})

@@ -39,9 +39,6 @@ from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each
 
 
-__all__ = ["CODEX"]
-
-
 _LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 _SNAPSHOT = "ghost_snapshot"
 _AGENT = "agent_message"

@@ -35,9 +35,6 @@ from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_item
 
 
-__all__ = ["CONVERSE", "block_parts", "is_turn"]
-
-
 _ROLES = ("user", "assistant")
 _TYPES = MappingProxyType(
     {"image": "image", "audio": "audio", "video": "video", "document": "application"}

@@ -18,9 +18,6 @@ from foldline.history.codec import decode_json
 from foldline.history.formats.wire import at
 
 
-__all__ = ["MAX_SIZE", "Document", "Record", "damaged_note", "read_document"]
-
-
 MAX_SIZE = 1 << 30
 """How many bytes compressed data may expand to; what is larger is refused."""
 

@@ -13,9 +13,6 @@ from foldline.logs.importer import decoded
 from foldline.logs.spans import span_attributes
 
 
-__all__ = ["flat_exchanges"]
-
-
 _DIALECTS = (
     ("gen_ai.prompt.", "gen_ai.completion."),
     ("llm.input_messages.", "llm.output_messages."),

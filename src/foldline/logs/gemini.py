@@ -38,9 +38,6 @@ from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_item
 
 
-__all__ = ["GEMINI", "RESULT", "content_parts", "is_content", "tool_of"]
-
-
 RESULT = "result"
 """What wraps the answer of a tool that is no object."""
 
@@ -122,9 +119,6 @@ def _read(document: Document) -> tuple[Session, ...]:
 
 
 GEMINI = Importer(
-    name="gemini",
-    description="Gemini request bodies or contents",
-    matches=_matches,
-    read=_read,
+    name="gemini", description="Gemini request bodies or contents", matches=_matches, read=_read
 )
 """The importer of what Gemini is sent."""

@@ -31,21 +31,12 @@ from foldline.history.formats.wire import (
     scalars,
 )
 from foldline.history.messages import Message
-from foldline.history.parts import (
-    Part,
-    ReasoningPart,
-    TextPart,
-    ToolCallPart,
-    ToolCallResponsePart,
-)
+from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.unnamed import with_ids
 from foldline.logs.bodies import messages_of
 from foldline.logs.document import Document
 from foldline.logs.gemini import content_parts, tool_of
 from foldline.logs.importer import Importer, Reading, Session, read_each
-
-
-__all__ = ["GEMINI_CLI"]
 
 
 class _Log(Reading):
@@ -195,9 +186,6 @@ def _answers(result: Any) -> Iterator[Any]:
 
 
 GEMINI_CLI = Importer(
-    name="gemini-cli",
-    description="session of Gemini CLI",
-    matches=_matches,
-    read=_read,
+    name="gemini-cli", description="session of Gemini CLI", matches=_matches, read=_read
 )
 """The importer of Gemini CLI's sessions."""

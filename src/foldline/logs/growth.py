@@ -19,9 +19,6 @@ from foldline.history.messages import Message
 from foldline.logs.importer import Session
 
 
-__all__ = ["Recording", "joined"]
-
-
 class Recording(Struct, frozen=True, kw_only=True):
     """One record of a log of requests: what was sent, and the answer if it is recorded."""
 

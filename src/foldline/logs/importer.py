@@ -24,21 +24,6 @@ from foldline.history.parts import TextPart
 from foldline.logs.document import Document, Record
 
 
-__all__ = [
-    "CONVERSATION",
-    "Importer",
-    "Reading",
-    "Session",
-    "decoded",
-    "each_read",
-    "first_item",
-    "holds_lists",
-    "lists_in",
-    "printed_message",
-    "read_each",
-]
-
-
 _T = TypeVar("_T")
 CONVERSATION = ("conversation_id", "thread_id", "session_id")
 """The fields in which a message names its conversation."""

@@ -44,15 +44,6 @@ from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_item, lists_in, read_each
 
 
-__all__ = [
-    "LANGCHAIN",
-    "is_langchain",
-    "message_from_langchain",
-    "reported_usage",
-    "vendor_calls",
-]
-
-
 _TYPES: dict[str, Role] = {
     "human": "user",
     "user": "user",

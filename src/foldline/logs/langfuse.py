@@ -27,9 +27,6 @@ from foldline.logs.importer import Importer, Session, decoded, read_each
 from foldline.logs.langsmith import given_messages, run_recording
 
 
-__all__ = ["LANGFUSE"]
-
-
 _FIELDS = frozenset({"traceId", "type", "startTime", "input", "output"})
 _NAMES = {
     "trace_id": "traceId",

@@ -30,9 +30,6 @@ from foldline.logs.importer import CONVERSATION, Importer, Session, decoded, rea
 from foldline.logs.langchain import is_langchain, message_from_langchain, reported_usage
 
 
-__all__ = ["LANGSMITH", "given_messages", "run_recording"]
-
-
 _VENDORS = {
     "choices": NativeFormat.OPENAI_CHAT,
     "output": NativeFormat.OPENAI_RESPONSES,

@@ -42,9 +42,6 @@ from foldline.logs.importer import (
 )
 
 
-__all__ = ["OPENCODE"]
-
-
 # Files of these kinds are repeated as text.
 _AS_TEXT = frozenset({"text/plain", "application/x-directory"})
 

@@ -42,9 +42,6 @@ from foldline.logs.importer import (
 from foldline.logs.openhands_events import is_event, take_event
 
 
-__all__ = ["OPENHANDS"]
-
-
 _LISTS = ("history", "items")
 _SILENT = frozenset({"null", "recall", "condensation", "change_agent_state", "agent_state_changed"})
 """Events that steer the program and say nothing to the model."""

@@ -32,9 +32,6 @@ from foldline.history.parts import (
 from foldline.logs.importer import Reading, printed_message
 
 
-__all__ = ["is_event", "take_event"]
-
-
 _ANSWERS = ("rejection_reason", "error")
 
 

@@ -41,9 +41,6 @@ from foldline.logs.document import Document, Record
 from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each
 
 
-__all__ = ["PI"]
-
-
 _ROLES: dict[str, Role] = {
     "user": "user",
     "assistant": "assistant",

@@ -23,9 +23,6 @@ from foldline.logs.bodies import messages_of
 from foldline.logs.gemini import RESULT, content_parts, tool_of
 
 
-__all__ = ["is_from_program", "messages_of_line"]
-
-
 _ANSWERS = ({"output"}, {"error"})
 
 

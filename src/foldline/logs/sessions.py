@@ -38,9 +38,6 @@ from foldline.logs.vendors import check_vendor
 from foldline.logs.wire_logs import FOLDLINE, WIRE_FORMATS
 
 
-__all__ = ["FORMATS", "read_sessions"]
-
-
 FORMATS: tuple[Importer, ...] = (
     FOLDLINE,
     CLAUDE_CODE,

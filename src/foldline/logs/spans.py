@@ -14,9 +14,6 @@ from foldline.logs.document import Document, Record
 from foldline.logs.vendors import OTEL_MESSAGES
 
 
-__all__ = ["span_attributes", "span_records"]
-
-
 _DIGITS = 20
 _PLAIN = ("stringValue", "boolValue", "doubleValue")
 _AGENTS = frozenset({"create_agent", "invoke_agent", "invoke_workflow"})

@@ -21,9 +21,6 @@ from foldline.logs.sessions import FORMATS
 from foldline.logs.vendors import OTEL_MESSAGES, OTEL_SYSTEM, vendor_format
 
 
-__all__ = ["Stream", "stream_of"]
-
-
 # A line with one of these may hold a whole conversation.
 _WHOLE = frozenset({*LISTS, "input", "request", OTEL_SYSTEM, *OTEL_MESSAGES})
 _BLANK = b"\x00 \t\r\n"

@@ -33,9 +33,6 @@ from foldline.logs.document import Document, Record
 from foldline.logs.importer import Importer, Reading, Session, each_read, first_item, lists_in
 
 
-__all__ = ["SWE_AGENT"]
-
-
 _KEPT = ("agent", "message_type", "is_demo")
 
 
@@ -92,11 +89,7 @@ def _message(item: Object) -> Message:
     thinking = map(maybe_object, maybe_list(item.get("thinking_blocks")))
     thoughts = [ReasoningPart(maybe_text(block.get("thinking"))) for block in thinking]
     metadata = scalars(item, _KEPT) | _unsaid(item)
-    return replace(
-        message,
-        parts=(*thoughts, *message.parts, *others),
-        metadata=metadata or None,
-    )
+    return replace(message, parts=(*thoughts, *message.parts, *others), metadata=metadata or None)
 
 
 def _unsaid(item: Object) -> Object:

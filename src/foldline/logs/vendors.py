@@ -15,17 +15,6 @@ from foldline.history.messages import NativeFormat
 from foldline.logs.document import Document, Record
 
 
-__all__ = [
-    "OTEL_MESSAGES",
-    "OTEL_SYSTEM",
-    "check_vendor",
-    "exchange",
-    "has_parts",
-    "vendor_format",
-    "wire_format",
-]
-
-
 OTEL_SYSTEM = "gen_ai.system_instructions"
 """The attribute of a span that holds the system instructions."""
 

@@ -40,9 +40,6 @@ from foldline.logs.importer import Importer, Session, each_read, lists_in, read_
 from foldline.logs.vendors import OTEL_MESSAGES, OTEL_SYSTEM, exchange, has_parts, wire_format
 
 
-__all__ = ["FOLDLINE", "WIRE_FORMATS", "read_request"]
-
-
 _COUNTS = (
     ("gen_ai.usage.input_tokens", "input_tokens"),
     ("gen_ai.usage.output_tokens", "output_tokens"),
@@ -87,9 +84,7 @@ def _read(native: NativeFormat, document: Document) -> tuple[Session, ...]:
         return joined(_recording(native, record.place, record.value) for record in document.records)
     return tuple(
         Session(
-            id=first_text(held, "id"),
-            format=native.value,
-            messages=tuple(_stream(native, records)),
+            id=first_text(held, "id"), format=native.value, messages=tuple(_stream(native, records))
         )
         for held, records in lists_in(document)
     )

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelInfo
 
 
-__all__ = ["MARKED_MODELS", "listed_model", "names_in", "parted", "window_of_model"]
-
-
 # How many tokens a request and its answer may have together.
 _NAMES_BY_WINDOW = (
     (8_192, "gpt-4 llama3 llama-3"),

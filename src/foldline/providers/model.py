@@ -10,23 +10,6 @@ from foldline.providers.book import window_of_model
 from foldline.reduction.request import Summary, SummaryRequest
 
 
-__all__ = [
-    "ChatDelta",
-    "ChatModel",
-    "ChatRequest",
-    "ChatResponse",
-    "FinishReason",
-    "PrewarmingModel",
-    "ReasoningDelta",
-    "StreamingChatModel",
-    "Summarizer",
-    "TextDelta",
-    "ToolCallDelta",
-    "ToolDefinition",
-    "window_of",
-]
-
-
 FinishReason: TypeAlias = Literal["stop", "length", "tool_call", "content_filter", "error"]
 """Why a model stopped, by the names of OpenTelemetry (`gen_ai.response.finish_reasons`)."""
 

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelPrice, TieredPrices
 
 
-__all__ = ["PRICES_OF", "nearest_listed", "prices_for", "prices_of_model"]
-
-
 _Price: TypeAlias = "Decimal | TieredPrices | None"
 
 PRICES_OF = date(2026, 11, 22)

@@ -7,9 +7,6 @@ from foldline.history.messages import Message
 from foldline.providers.digest.text import clean, one_line, shorten
 
 
-__all__ = ["named", "spoken_by"]
-
-
 _NAME_LENGTH = 80
 _NAMED = "assistant ("
 

@@ -16,18 +16,6 @@ from foldline.providers.transcript import write_transcript
 from foldline.reduction.request import SummaryRequest
 
 
-__all__ = [
-    "FIRST_LINE",
-    "LAST_LINE",
-    "MOST_RESULT",
-    "ModelSummarizer",
-    "RidingSummarizer",
-    "instruction",
-    "metered",
-    "spend",
-]
-
-
 _METER: ContextVar[list[Usage] | None] = ContextVar("foldline_spending", default=None)
 
 
@@ -137,7 +125,6 @@ class ModelSummarizer:
         Summarize with *model*.
 
         Args:
-            model: The model that writes.
             name: The identity of the summarizer; by default that of the model.
             settings: Other fields of each request, such as `temperature`, by the vendor's names.
             most_result: How many characters of one tool result the model reads: the beginning and

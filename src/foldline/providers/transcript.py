@@ -28,9 +28,6 @@ from foldline.providers.digest.text import clean, one_line
 from foldline.providers.speakers import named, spoken_by
 
 
-__all__ = ["without_middle", "write_transcript"]
-
-
 _MARK_LENGTH = 12
 _ADDRESS_LENGTH = 300
 _SHARE_OF_HEAD = 2 / 3

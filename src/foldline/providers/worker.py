@@ -10,9 +10,6 @@ from threading import Thread
 from typing import Any, TypeVar
 
 
-__all__ = ["asked", "in_thread"]
-
-
 _Result = TypeVar("_Result")
 
 

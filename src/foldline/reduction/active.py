@@ -9,9 +9,6 @@ from foldline.reduction.event import EarlierReduction
 from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = ["active_reduction", "known_of", "outcome_of", "rebound", "thinking_kept_from"]
-
-
 def active_reduction(
     history: History,
     state: HistoryReductionState | None,

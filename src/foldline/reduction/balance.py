@@ -37,18 +37,6 @@ from foldline.reduction.shortening import Shortened
 from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = [
-    "INSTRUCTION_TOKENS",
-    "FoldCosts",
-    "Holding",
-    "PricedFold",
-    "begins_call",
-    "calls_of",
-    "has_gone_cold",
-    "summary_size",
-]
-
-
 INSTRUCTION_TOKENS = 600
 """About what the instruction for a summarizer has."""
 

@@ -5,18 +5,6 @@ from msgspec import Struct
 from foldline.reduction.config import HistoryReductionConfig
 
 
-__all__ = [
-    "DEFAULT_WINDOW",
-    "FULL",
-    "LEAST_BUDGET",
-    "SUMMARY_TOKENS",
-    "Budget",
-    "budget_for",
-    "budget_of",
-    "token_ratio",
-]
-
-
 DEFAULT_WINDOW = 128_000
 """The window of a model of which none is known, in tokens."""
 

@@ -14,9 +14,6 @@ from msgspec import Struct
 from foldline.reduction.record import Section, SummaryRecord
 
 
-__all__ = ["NOTHING", "UNKNOWN", "CallCounts", "calls_of", "is_counts"]
-
-
 _READ = re.compile(r"counts(?: of the last (\d{1,12}) messages?)?: (.*)").fullmatch
 _PAIR = re.compile(r"(.+) (\d{1,12})").fullmatch
 

@@ -20,9 +20,6 @@ from foldline.reduction.quotes import Quote
 from foldline.reduction.stride import FOLD_STRIDE
 
 
-__all__ = ["Carried", "Carrier", "Earlier", "kept", "linked", "packed", "unpacked"]
-
-
 # How many bytes earlier reductions may take, beside as many as the newest one does.
 _ROOM = 8192
 # How many there may be; what is read has no more text than so many times its own.

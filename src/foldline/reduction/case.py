@@ -17,9 +17,6 @@ from foldline.reduction.shortening import Shortened
 from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = ["Case", "leaving_tokens"]
-
-
 _MOST_OF_KEPT = 0.75
 
 

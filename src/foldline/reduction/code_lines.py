@@ -3,9 +3,6 @@
 import re
 
 
-__all__ = ["is_code"]
-
-
 _CODE = re.compile(
     r"""(?:\d+:\s*)?(?:def \w|class \w+[(:]|import [\w.]+(?: as \w+)?$|from [\w.]+ import |#include"""
     r"""|return [\w.]+[(\[]|(?:if|elif|for|while|with|except)\b.*:$|\"{3}|'{3}|@\w+[.(]"""

@@ -13,9 +13,6 @@ from foldline.reduction.orders import POLITE, is_reported
 from foldline.reduction.provenance import folded
 
 
-__all__ = ["NOW_ON", "Order", "is_lasting", "is_standing", "orders_in"]
-
-
 def _words(listed: str) -> str:
     return "|".join(listed.split())
 

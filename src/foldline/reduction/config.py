@@ -22,27 +22,6 @@ from foldline.reduction.prices import Prices
 from foldline.reduction.provider import ProviderConfig
 
 
-__all__ = [
-    "BUDGET_FIELDS",
-    "CHOICES",
-    "COUNT_FIELDS",
-    "DEFAULT_SUMMARIZATION_THRESHOLD",
-    "DEFAULT_TARGET_COUNT",
-    "SUMMARY_FIELDS",
-    "TOKEN_FIELDS",
-    "AgentRunConfig",
-    "HistoryReductionConfig",
-    "Limits",
-    "Redaction",
-    "ReductionBehavior",
-    "ReductionStrategy",
-    "Retention",
-    "ToolRule",
-    "Trigger",
-    "config_of_run",
-]
-
-
 ReductionStrategy: TypeAlias = Literal["summarizing", "clearing", "message_counting"]
 """
 What a fold does with old messages.

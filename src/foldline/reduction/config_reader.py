@@ -21,19 +21,6 @@ from foldline.reduction.prices import Prices, PriceTier
 from foldline.reduction.provider import ProviderConfig
 
 
-__all__ = [
-    "as_fields",
-    "config_from_json",
-    "config_from_mapping",
-    "config_from_toml",
-    "convert_fields",
-    "provider_from_mapping",
-    "read_fields",
-    "read_json",
-    "read_toml",
-]
-
-
 _Kind = TypeVar("_Kind")
 
 _SECTION = "historyreduction"

@@ -31,9 +31,6 @@ from foldline.reduction.statements import kept, statements
 from foldline.reduction.undone import unbegun, undone
 
 
-__all__ = ["BUDGET_TOLERANCE", "Review", "reviewed"]
-
-
 BUDGET_TOLERANCE = 1.25
 """
 How many times its budget of tokens a text may have.

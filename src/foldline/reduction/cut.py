@@ -8,9 +8,6 @@ from foldline.history.history import History
 from foldline.history.messages import READ_HINT, Message
 
 
-__all__ = ["check_cut"]
-
-
 def check_cut(messages: Sequence[Message], index: int) -> None:
     """
     Raise ConfigError if *index* separates a call in *messages* from its answer.

@@ -8,9 +8,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 
-__all__ = ["Day", "days_of", "years_of"]
-
-
 # Each month in many languages, by its full name and the short one, twelve of them.
 _NAMES = """
 january jan januar jänner janvier enero ene gennaio gen janeiro januari stycznia ocak января

@@ -32,9 +32,6 @@ from foldline.reduction.tasks import (
 )
 
 
-__all__ = ["has_headings", "merged"]
-
-
 _HEADING = re.compile(r"[#*\s]*([A-Za-z][A-Za-z, ]{2,30}?)[*:\s]*").fullmatch
 _MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 # Prose may begin with a number, such as that of a day.

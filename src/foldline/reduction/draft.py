@@ -37,9 +37,6 @@ from foldline.reduction.text_calls import LEAD
 from foldline.reduction.writing import Writing, added, write
 
 
-__all__ = ["MERGE_WIDTH", "Draft", "FoldOptions", "FoldTask", "filled", "read", "unchanged"]
-
-
 MERGE_WIDTH = 6
 """How many layers of one level are merged into one of the next."""
 

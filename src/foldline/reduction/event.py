@@ -11,15 +11,6 @@ from foldline.reduction.config import ReductionStrategy
 from foldline.reduction.reading import Reading
 
 
-__all__ = [
-    "CIRCUIT_BREAKER_TERMINATION",
-    "EarlierReduction",
-    "HistoryReductionEvent",
-    "Reason",
-    "ReductionStatus",
-]
-
-
 CIRCUIT_BREAKER_TERMINATION = "History reduction performed - circuit breaker triggered"
 """The termination reason of a turn that ends because of a fold."""
 

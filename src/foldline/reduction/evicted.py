@@ -13,9 +13,6 @@ from foldline.reduction.record import FILES, LISTS, Section, SummaryRecord
 from foldline.reduction.tasks import STATES
 
 
-__all__ = ["LEAST_BUDGET", "Lines", "evicted", "noted", "sizes"]
-
-
 LEAST_BUDGET = 320
 """A summary of fewer tokens has no line of about 20 for what it left out."""
 

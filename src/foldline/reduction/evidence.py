@@ -25,9 +25,6 @@ from foldline.reduction.tasks import stems
 from foldline.reduction.tools import name_words, shows
 
 
-__all__ = ["Evidence", "is_left_open"]
-
-
 # So much of the words of a task says something of it, and so many.
 _SAYS = 0.5
 _LEAST_SAID = 2

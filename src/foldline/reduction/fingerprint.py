@@ -7,9 +7,6 @@ from foldline.history.codec import canonical_json
 from foldline.reduction.config import HistoryReductionConfig
 
 
-__all__ = ["FINGERPRINT_VERSION", "fingerprint"]
-
-
 FINGERPRINT_VERSION = 1
 """Raised when summaries are made in another way, which makes older ones a miss."""
 

@@ -18,9 +18,6 @@ from foldline.reduction.quotes import tool_names
 from foldline.reduction.shortening import Shortened, bare, clear, clip
 
 
-__all__ = ["clearable", "cleared", "clipped", "saved", "squeezed"]
-
-
 # A note of some identifiers is not much shorter.
 _LEAST_RESULT = 120
 _LEAST_ARGUMENTS = 500

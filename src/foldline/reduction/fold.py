@@ -31,9 +31,6 @@ from foldline.reduction.view import view_tokens
 from foldline.reduction.writing import Writing
 
 
-__all__ = ["FoldResult", "fold"]
-
-
 # What a summary has beside quotes that take all the room of what they stand for, or its part of that.
 _LEAST_BESIDE = 2 * LEAST_BUDGET
 _PART_BESIDE = 4

@@ -7,9 +7,6 @@ from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
 
 
-__all__ = ["FoldRule", "rule_of"]
-
-
 class FoldRule(Struct, frozen=True, kw_only=True, gc=False):
     """When a fold of a thread is due, as far as its counts say."""
 

@@ -13,27 +13,6 @@ from itertools import pairwise
 from msgspec import Struct
 
 
-__all__ = [
-    "ANSWERING",
-    "DANGLING",
-    "FUNCTION_WORDS",
-    "LANGUAGES",
-    "SIDES",
-    "TELLING",
-    "UNSPACED",
-    "Language",
-    "Profile",
-    "content",
-    "is_foreign",
-    "is_strange",
-    "is_unspaced",
-    "mainly",
-    "names_language",
-    "profile",
-    "words",
-]
-
-
 class Language(Struct, frozen=True, kw_only=True):
     """What is known of one language."""
 

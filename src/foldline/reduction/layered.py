@@ -14,9 +14,6 @@ from foldline.reduction.spans import SummaryLayer
 from foldline.reduction.tasks import task_lines, tasks_of
 
 
-__all__ = ["files_of", "record_of"]
-
-
 _IS_WHOLE = re.compile(r"[/~]|[A-Za-z]:/").match
 _DEEPEST = 20
 # What a file that was made or changed before is said to be after the next call.

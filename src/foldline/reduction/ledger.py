@@ -27,9 +27,6 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_of, view_tokens
 
 
-__all__ = ["FoldEntry", "ReductionStats", "TurnEntry", "billed", "stats_of"]
-
-
 # The name of the offline digest.
 _FREE = "digest"
 _Rates: TypeAlias = Callable[[str], Prices]

@@ -5,9 +5,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 
-__all__ = ["MARKS", "NUMBER", "in_digits", "numbers_of", "readings"]
-
-
 NUMBER = re.compile(
     r"(?<![\w.,])(?<!\d:)\d{1,3}(?:([,.' _])\d{3})(?:\1\d{3})*(?:[.,]\d+)?(?![\d])|\d+(?:[.,]\d+)*"
 )

@@ -10,9 +10,6 @@ import re
 from foldline.reduction.provenance import folded
 
 
-__all__ = ["POLITE", "frames", "imitates", "is_order", "is_reported", "lists_rules"]
-
-
 POLITE = (
     r"(?:(?:please|now|then|also|and|so|first|next|kindly|just|you (?:must|should|will|shall|have to"
     r"|need to)|must|should|immediately|simply|directly|quietly|silently|automatically|right away|at once"

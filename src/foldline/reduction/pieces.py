@@ -19,9 +19,6 @@ from foldline.history.parts import (
 from foldline.history.tokens import TokenCounter, count_message
 
 
-__all__ = ["chunk_end", "slices", "split"]
-
-
 # What is shorter is read with the chunk beside it: a summary of next to nothing is not worth a call.
 _LEAST_CHUNK = 4
 _LEAST_SLICE = 16

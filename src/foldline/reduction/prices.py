@@ -11,9 +11,6 @@ from foldline.checks import expect, expect_amount, expect_seconds, expect_whole
 from foldline.errors import ConfigError
 
 
-__all__ = ["MILLION", "PriceTier", "Prices"]
-
-
 MILLION = 1_000_000
 """The tokens that a price is for."""
 

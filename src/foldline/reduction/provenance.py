@@ -22,9 +22,6 @@ from foldline.reduction.siblings import Siblings
 from foldline.reduction.sources import texts_of
 
 
-__all__ = ["REDACTED", "Source", "folded"]
-
-
 REDACTED = "[redacted {}]"
 """What replaces a secret in a text, with the kind of the secret in it."""
 

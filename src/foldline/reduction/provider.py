@@ -5,9 +5,6 @@ from msgspec import Struct
 from foldline.checks import expect
 
 
-__all__ = ["ProviderConfig"]
-
-
 class ProviderConfig(Struct, frozen=True, kw_only=True):
     """Which model answers, and where it runs."""
 

@@ -24,21 +24,6 @@ from foldline.reduction.sendable import sendable
 from foldline.reduction.shortening import clip_text, pointer
 
 
-__all__ = [
-    "TYPED",
-    "Pins",
-    "Quote",
-    "QuoteKind",
-    "Weight",
-    "joined",
-    "kept_whole",
-    "pins_after",
-    "quoted",
-    "tool_names",
-    "within",
-]
-
-
 TYPED = 1_500
 """What has more characters was pasted: somebody else may have written it."""
 

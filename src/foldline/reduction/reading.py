@@ -7,9 +7,6 @@ from msgspec import Struct
 from foldline.history.messages import Usage, total_usage
 
 
-__all__ = ["Reading", "usage_of"]
-
-
 class Reading(Struct, frozen=True, kw_only=True):
     """How often one summarizer of a chain was asked for a fold, and what it read."""
 

@@ -18,21 +18,6 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 
-__all__ = [
-    "FILES",
-    "LISTS",
-    "RECORD_FORMAT",
-    "Artefact",
-    "Counts",
-    "FileAction",
-    "Section",
-    "SummaryRecord",
-    "Task",
-    "brief",
-    "header",
-]
-
-
 RECORD_FORMAT = 2
 """The number of the stored form; texts of the first one begin with `Digest of` and are read too."""
 

@@ -17,21 +17,6 @@ from foldline.history.messages import Message
 from foldline.reduction.record import SummaryRecord
 
 
-__all__ = [
-    "DEFAULT_PROMPT",
-    "Aside",
-    "Flow",
-    "Remembered",
-    "Reply",
-    "Summary",
-    "SummaryFailure",
-    "SummaryRequest",
-    "Written",
-    "aside",
-    "run_flow",
-]
-
-
 _Result = TypeVar("_Result")
 
 DEFAULT_PROMPT = """\

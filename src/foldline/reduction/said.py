@@ -35,9 +35,6 @@ from foldline.reduction.sources import texts_of
 from foldline.reduction.statements import statements
 
 
-__all__ = ["Said"]
-
-
 # What forbids, and what may have been said where somebody forbade it.
 _BAN = (
     r"no|not|never|none|nobody|nothing|nor|without|avoid|refus\w*|kein\w*|nicht|nie|niemals|ohne|pas|jamais"

@@ -1,7 +1,5 @@
 """Text as a request can carry it."""
 
-__all__ = ["cleaned", "sendable"]
-
 
 def sendable(text: str) -> str:
     """Return *text* without what no request can carry: NUL and lone surrogates."""

@@ -31,9 +31,6 @@ from foldline.reduction.speech import retells
 from foldline.reduction.statements import is_labelled, is_listed, statements
 
 
-__all__ = ["shape_defects"]
-
-
 # A source with fewer different words of meaning is not compared with, or not but for a few words; nor is
 # a part of it with fewer own ones.
 _LEAST_COMPARED = 20

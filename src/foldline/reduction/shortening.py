@@ -35,9 +35,6 @@ from foldline.history.signed import is_sealed
 from foldline.history.tokens import TokenCounter, count_message
 
 
-__all__ = ["Shortened", "bare", "clear", "clip", "clip_text", "fitting", "pointer", "shown"]
-
-
 class Shortened(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How the message at *index* is shown: the head and tail of each long text, and a note."""
 

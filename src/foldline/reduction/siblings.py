@@ -12,9 +12,6 @@ from collections.abc import Iterator
 from functools import cached_property
 
 
-__all__ = ["Siblings"]
-
-
 _CODE = re.compile(
     r"(?<![\w.,/#@&$%=+-])([A-Z]{1,4})(-?)0{0,2}(\d{1,2})(?![\w%]|[-.,:/]\d|[-/][A-Za-z])", re.ASCII
 )

@@ -12,9 +12,6 @@ from foldline.reduction.sources import texts_of
 from foldline.reduction.statements import statements
 
 
-__all__ = ["swaps_sides"]
-
-
 # Who did it stands at the beginning of a statement, and a few words tell whose they are.
 _LATEST_NAMED = 2
 _LEAST_WORDS = 2

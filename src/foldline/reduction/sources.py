@@ -9,9 +9,6 @@ from foldline.history.messages import Message
 from foldline.history.parts import BlobPart, Part, is_opaque
 
 
-__all__ = ["texts_of"]
-
-
 def texts_of(messages: Iterable[Message]) -> Iterator[str]:
     """Give every text of *messages*: names, calls, arguments, answers and what was thought."""
     for message in messages:

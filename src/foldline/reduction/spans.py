@@ -6,9 +6,6 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 
-__all__ = ["Span", "SpanKind", "SummaryLayer", "join_layers", "spans_of"]
-
-
 class SummaryLayer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
     One of several summaries, with a span of messages of its own: from *start* up to *end*.

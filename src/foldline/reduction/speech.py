@@ -8,9 +8,6 @@ from foldline.reduction.language import LANGUAGES, SIDES, TELLING, Language, pro
 from foldline.reduction.statements import is_listed, statements
 
 
-__all__ = ["begins_turn", "calls_tool", "is_turn", "retells", "unannounced", "without_quotes"]
-
-
 # What is asked for, or an office, and nobody.
 _LABELS = re.compile(
     r"\b(?:user|customer)(?:[ _-]?(?:ids?|names?|accounts?|data|service|support)\b|['’]s\b)",

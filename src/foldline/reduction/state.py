@@ -32,16 +32,6 @@ from foldline.reduction.shortening import Shortened
 from foldline.reduction.spans import Span, SummaryLayer, join_layers, spans_of
 
 
-__all__ = [
-    "LABEL_TOKENS",
-    "STATE_FORMAT",
-    "HistoryReductionState",
-    "hash_of",
-    "hash_text",
-    "same_hash",
-]
-
-
 STATE_FORMAT = 2
 """The number of the stored form of a reduction; a reader refuses a higher one."""
 

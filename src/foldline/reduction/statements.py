@@ -7,18 +7,6 @@ from typing import NamedTuple, Self
 from msgspec import Struct
 
 
-__all__ = [
-    "CONSONANTS",
-    "SHORTENED",
-    "Kept",
-    "is_labelled",
-    "is_listed",
-    "kept",
-    "statements",
-    "unasked",
-]
-
-
 # A line that is one statement, whatever it holds: of a list, a table or a quotation, or a heading.
 _IS_WHOLE = re.compile(r"\s*(?:\*(?!\*)|[-+•‣◦–—#>|]|\d{1,3}[.)]\s|```|~~~)").match
 # What may end a sentence, before what may begin one; no space is needed where none is written.

@@ -1,8 +1,5 @@
 """Which earlier reductions a thread keeps: fewer, the further back they are."""
 
-__all__ = ["FOLD_STRIDE", "is_kept"]
-
-
 FOLD_STRIDE = 16
 """How many of the newest reductions are kept, and how much rarer older ones get."""
 

@@ -13,20 +13,6 @@ from foldline.reduction.language import content, words
 from foldline.reduction.record import Section, SummaryRecord
 
 
-__all__ = [
-    "STATES",
-    "Tasks",
-    "are_same",
-    "is_id",
-    "next_id",
-    "own_list",
-    "stems",
-    "task_lines",
-    "tasks_of",
-    "with_list",
-]
-
-
 Tasks: TypeAlias = Mapping[Section, Mapping[str, str]]
 """The text of each task by its id, or by itself on the agent's own list; in each state those."""
 

@@ -18,9 +18,6 @@ from foldline.history.reminders import without_reminders
 from foldline.reduction.written_calls import WrittenCall, tagged_values, written_calls
 
 
-__all__ = ["LEAD", "text_results", "with_text_calls"]
-
-
 LEAD = 20
 """How many messages before others tell how an agent calls."""
 

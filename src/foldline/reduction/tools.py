@@ -5,18 +5,6 @@ import re
 from foldline.history.parts import ToolCallPart
 
 
-__all__ = [
-    "COMMAND_LABELS",
-    "CREATES",
-    "DELETES",
-    "EDITS",
-    "SETS",
-    "changes",
-    "name_words",
-    "shows",
-]
-
-
 COMMAND_LABELS = ("command", "cmd", "script", "CommandLine")
 """The names of arguments that hold a line for a shell."""
 

@@ -13,9 +13,6 @@ from foldline.reduction.sources import texts_of
 from foldline.reduction.statements import statements
 
 
-__all__ = ["unbegun", "undone"]
-
-
 _LEAST_SHARED = 2
 _LEAST_SHARE = 0.5
 _CLAUSES = re.compile(r"[,;:]\s|\s(?:and|und|et|y|e|en)\s").split

@@ -47,9 +47,6 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_tokens
 
 
-__all__ = ["BATCHES", "LEAST_FOLD", "VERDICTS", "Fact", "Row", "Verdict", "VerdictKind", "decide"]
-
-
 LEAST_FOLD = 24
 """How many tokens must leave the view before a summarizer is asked to replace them."""
 

@@ -15,9 +15,6 @@ from foldline.reduction.spans import SummaryLayer
 from foldline.reduction.state import HistoryReductionState, hash_of
 
 
-__all__ = ["carried_over"]
-
-
 _PREFIX = "sha256-1:"
 
 

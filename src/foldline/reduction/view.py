@@ -15,9 +15,6 @@ from foldline.reduction.shortening import Shortened, fitting, shown
 from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = ["view_of", "view_tokens", "with_sealed"]
-
-
 def view_of(history: History, state: HistoryReductionState | None = None) -> list[Message]:
     """
     Return the view of *history* through *state*.

@@ -19,9 +19,6 @@ from foldline.reduction.request import (
 )
 
 
-__all__ = ["ATTEMPTS", "Writing", "added", "write"]
-
-
 ATTEMPTS = 2
 """How often one summarizer is asked for one text."""
 

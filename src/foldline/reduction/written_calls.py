@@ -9,9 +9,6 @@ from foldline.errors import FormatError
 from foldline.history.codec import decode_json, encode_json
 
 
-__all__ = ["WrittenCall", "tagged_values", "written_calls"]
-
-
 _SHELLS = frozenset({"", "bash", "sh", "shell", "zsh", "console", "terminal", "powershell", "cmd"})
 _IS_SHELL = re.compile(r"bash|shell|command|terminal|cmd", re.IGNORECASE).search
 _FENCE = "```"

@@ -23,17 +23,6 @@ from foldline.replay.record import SessionRecord, Totals
 from foldline.replay.tape import Tape
 
 
-__all__ = [
-    "CANDIDATES",
-    "Advice",
-    "SessionBill",
-    "advice_on",
-    "bills_alone",
-    "changes_of",
-    "lines_of",
-]
-
-
 _NEGLIGIBLE, _NOTABLE = 1.03, 0.01
 _BALANCE = HistoryReductionConfig(trigger="balance")
 

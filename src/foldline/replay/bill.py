@@ -20,9 +20,6 @@ from foldline.reduction.prices import MILLION, Prices
 from foldline.replay.record import CallRecord, ReplayReport
 
 
-__all__ = ["Terms", "priced"]
-
-
 class Terms(Struct, frozen=True, kw_only=True):
     """What is charged for a session."""
 

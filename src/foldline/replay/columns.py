@@ -11,21 +11,6 @@ from foldline.replay.optimum import OPTIMAL_SUMMARY
 from foldline.replay.record import ConfigRecord, ReplayReport, SessionRecord, Totals
 
 
-__all__ = [
-    "BELOW_BEST",
-    "COLUMNS",
-    "Column",
-    "Kind",
-    "Row",
-    "assumed",
-    "below_best",
-    "describe",
-    "rows",
-    "shown_columns",
-    "too_large",
-]
-
-
 Kind: TypeAlias = Literal["count", "tokens", "share", "money"]
 """What a figure is a number of."""
 

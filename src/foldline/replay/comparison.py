@@ -22,18 +22,6 @@ from foldline.replay.record import CallRecord, ReplayKind, ReplayReport, Totals
 from foldline.replay.tape import Tape
 
 
-__all__ = [
-    "NO_REDUCTION",
-    "RECORDED",
-    "USUAL",
-    "Comparison",
-    "as_recorded",
-    "compare",
-    "needs_no_folding",
-    "no_reduction",
-]
-
-
 NO_REDUCTION = "no reduction"
 """The name of the baseline that sends everything."""
 

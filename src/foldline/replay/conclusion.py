@@ -15,9 +15,6 @@ from foldline.replay.numbers import shown_dollars
 from foldline.replay.record import ReplayReport, Totals
 
 
-__all__ = ["Conclusion", "conclude"]
-
-
 _NEGLIGIBLE = 1.02
 _PRICES = "add --model, or --prices input=3,output=15,cached_read=0.3"
 _NO_CONFIGS: Mapping[str, HistoryReductionConfig] = MappingProxyType({})

@@ -23,9 +23,6 @@ from foldline.replay.quality.moments import text_of_all
 from foldline.replay.quality.words import Told, requests, rules
 
 
-__all__ = ["Inspection", "Inspector", "Lost", "SummaryLine", "inspect_summary"]
-
-
 _WORD = re.compile(r"[\w./@#:+-]{3,}")
 _EDGE = ".:/+-#_"
 _MARK = re.compile(

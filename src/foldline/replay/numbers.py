@@ -3,9 +3,6 @@
 from html import escape
 
 
-__all__ = ["counted", "plain_text", "short_number", "shown_dollars"]
-
-
 def counted(number: int, noun: str) -> str:
     """Return *number* with *noun*, in the plural unless it is 1."""
     return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -24,9 +24,6 @@ from foldline.replay.bill import Terms
 from foldline.replay.tape import Tape
 
 
-__all__ = ["OPTIMAL_SUMMARY", "OptimalBill", "OptimalCall", "optimal_bill", "optimal_calls"]
-
-
 OPTIMAL_SUMMARY = SUMMARY_TOKENS // 2
 """The tokens of every summary of the least bill."""
 

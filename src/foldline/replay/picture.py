@@ -12,21 +12,6 @@ from foldline.replay.numbers import plain_text
 from foldline.replay.record import CallRecord, ReplayReport
 
 
-__all__ = [
-    "MOST_CURVES",
-    "MOST_POINTS",
-    "MOST_STOPS",
-    "Mark",
-    "Point",
-    "mark_of",
-    "marks_of",
-    "overlay",
-    "stepper",
-    "strip",
-    "thinned",
-]
-
-
 MOST_POINTS = 300
 """How many points a curve has at most."""
 

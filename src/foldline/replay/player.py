@@ -23,9 +23,6 @@ from foldline.replay.tape import Tape
 from foldline.replay.validity import Judge, losses, settled, violations
 
 
-__all__ = ["ReadingLog", "Replay", "Stretch", "play", "spans"]
-
-
 class Stretch(Struct, frozen=True, kw_only=True):
     """Model calls in a row whose requests were made through the same reduction."""
 
@@ -190,10 +187,7 @@ class _Player:
             calls=tuple(self._records),
         )
         return Replay(
-            report=report,
-            view=self._request,
-            state=self._state,
-            stretches=tuple(self._stretches),
+            report=report, view=self._request, state=self._state, stretches=tuple(self._stretches)
         )
 
 

@@ -13,17 +13,6 @@ from foldline.reduction.event import ReductionStatus
 from foldline.reduction.verdict import VerdictKind
 
 
-__all__ = [
-    "CallRecord",
-    "ConfigRecord",
-    "FoldRecord",
-    "ReplayKind",
-    "ReplayReport",
-    "SessionRecord",
-    "Totals",
-]
-
-
 ReplayKind: TypeAlias = Literal["reducer", "no_reduction", "recorded"]
 """
 What prepared the requests.

@@ -20,9 +20,6 @@ from foldline.replay.record import CallRecord, FoldRecord, ReplayReport
 from foldline.replay.telling import MOST_TEXT, Spoken, telling
 
 
-__all__ = ["MOST_SESSIONS", "html_page", "overview"]
-
-
 MOST_SESSIONS = 12
 """How many sessions are drawn, the longest ones; the table at the top covers all."""
 
@@ -45,8 +42,6 @@ def html_page(
     Return a page about *sessions*, each as its reports.
 
     Args:
-        sessions: The reports of each session.
-        title: Its heading.
         conclusion: What the sessions come to.
         bill: What the bills rest on, in a sentence.
         spoken: With these it holds what was said.

@@ -8,17 +8,9 @@ from itertools import takewhile
 from foldline.history.digest import EMPTY_DIGEST, chain_digests
 from foldline.history.history import History
 from foldline.history.messages import Message, Usage
-from foldline.history.tokens import (
-    MESSAGE_TOKENS,
-    TokenCounter,
-    TokenEstimator,
-    count_message,
-)
+from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator, count_message
 from foldline.logs.importer import Session
 from foldline.replay.record import SessionRecord
-
-
-__all__ = ["Tape", "model_calls"]
 
 
 # What logs call it.

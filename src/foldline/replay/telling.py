@@ -13,9 +13,6 @@ from foldline.replay.quality.identifiers import said
 from foldline.replay.tape import Tape
 
 
-__all__ = ["MOST_ROWS", "MOST_TEXT", "Spoken", "inspected", "telling"]
-
-
 MOST_TEXT = 4_000_000
 """How many characters of conversations a page has at most, about half of them in summaries."""
 

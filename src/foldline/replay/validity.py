@@ -26,9 +26,6 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.testing.grammars import check_anthropic, check_openai_chat, check_openai_responses
 
 
-__all__ = ["Judge", "losses", "settled", "violations"]
-
-
 _INPUT = frozenset({"user", "tool"})
 
 

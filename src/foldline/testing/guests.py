@@ -27,9 +27,6 @@ from foldline.testing.grammars import Rule, Violation, check_anthropic, check_op
 from foldline.testing.report import Check, CheckOutcome, CheckResult, ConformanceReport
 
 
-__all__ = ["GuestCheck", "GuestConformance", "refusals"]
-
-
 _Object = TypeVar("_Object")
 
 _SUMMARY = Message(

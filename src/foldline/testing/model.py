@@ -27,9 +27,6 @@ from foldline.providers.model import (
 from foldline.testing.summarizer import Script
 
 
-__all__ = ["Answer", "ModelStep", "ScriptedModel", "calls"]
-
-
 Answer: TypeAlias = str | Message | ChatResponse | BaseException
 """What a model does: say a string or a message, give a whole response, or fail with an error."""
 
@@ -100,9 +97,7 @@ class ScriptedModel(Script[ModelStep]):
         asked before.
 
         Args:
-            steps: The answers.
             repeat: What to answer when the steps are used up; None makes that a surprise.
-            name: The identity of the model.
             usage: Whether a response that has no usage gets an estimated one.
             delay: How many seconds to wait before each answer and each piece of a stream; 0 only
                 lets others run, None does not wait at all.
@@ -135,7 +130,6 @@ class ScriptedModel(Script[ModelStep]):
         Args:
             messages: A recorded conversation; summaries in it are left out.
             skip: How many answers were given before, as by a process that has ended.
-            name: The identity of the model.
             usage: Whether an answer that was recorded without usage gets an estimated one.
             delay: How many seconds to wait before each answer and each piece of a stream.
 

@@ -32,9 +32,6 @@ from foldline.providers.model import (
 from foldline.reduction.event import HistoryReductionEvent
 
 
-__all__ = ["PrefixWatch", "prefix_watch", "pytest_runtest_call"]
-
-
 # The fields of a vendor's request that come before its messages, whatever their order in it.
 _FRONT = ("model", "tools", "tool_choice", "system", "instructions")
 _MARKS = frozenset({"cache_control", "prompt_cache_breakpoint"})

@@ -5,9 +5,6 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 
-__all__ = ["Check", "CheckOutcome", "CheckResult", "ConformanceReport"]
-
-
 CheckOutcome: TypeAlias = Literal["kept", "broken", "not_applicable"]
 """The outcome for one promise; it does not apply if what is judged does not make it."""
 

@@ -6,9 +6,6 @@ from typing import Generic, Self, TypeAlias, TypeVar
 from foldline.reduction.request import SummaryRequest
 
 
-__all__ = ["Script", "ScriptedSummarizer", "Step"]
-
-
 Step: TypeAlias = str | Exception | Callable[[SummaryRequest], str]
 """One answer: a string, an error to raise, or a function of the request."""
 
@@ -63,9 +60,7 @@ class ScriptedSummarizer(Script[Step]):
         Answer with *steps*, one after the other, then with *repeat* for ever.
 
         Args:
-            steps: The answers.
             repeat: What to answer when the steps are used up; None makes that a surprise.
-            name: The identity of the summarizer.
         """
         super().__init__(steps, repeat, of="summarizer")
         self.name = name

@@ -28,21 +28,6 @@ from foldline.threads.tools import ToolRun
 from foldline.threads.turns import TurnRecord
 
 
-__all__ = [
-    "COMMIT_ID_SIZE",
-    "Change",
-    "Copy",
-    "Document",
-    "DocumentKind",
-    "Epoch",
-    "check_change",
-    "check_fields",
-    "check_messages",
-    "expect_moment",
-    "moved",
-]
-
-
 COMMIT_ID_SIZE: Final = 8
 """The length of the id of a commit in bytes."""
 

@@ -16,9 +16,6 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread, ThreadMoment
 
 
-__all__ = ["ThreadCheckpointer"]
-
-
 class ThreadCheckpointer:
     """
     Saves, finds and removes checkpoints of the threads in one store.

@@ -7,9 +7,6 @@ from typing import Final, Protocol, runtime_checkable
 from foldline.errors import ConfigError, MissingExtraError, StoreCorruptError, StoreKeyError
 
 
-__all__ = ["DAMAGE_ADVICE", "AesCipher", "Cipher", "Vault"]
-
-
 _KEY_SIZES = (16, 24, 32)
 _NONCE_SIZE = 12
 _CHECK_SIZE = 16

@@ -36,9 +36,6 @@ from foldline.threads.storage import StoreContext
 from foldline.threads.tools import document_name
 
 
-__all__ = ["OneLoopLock", "Planned", "carry_out", "fold_name", "plan"]
-
-
 _NONE: Final = frozenset[str]()
 
 # Takes over the thread after a commit, and what its new rows say; None for an unknown number.

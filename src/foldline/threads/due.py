@@ -22,9 +22,6 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.threads.row import MessageRow
 
 
-__all__ = ["LETTERS", "USUAL_MARK", "USUAL_VIEW", "FoldBase", "FoldMark"]
-
-
 # The unit as it is stored: a head has this mark in every commit.
 _Letter: TypeAlias = Literal["m", "e", "t"]
 LETTERS: Mapping[CountingUnit, _Letter] = {"messages": "m", "exchanges": "e", "tokens": "t"}

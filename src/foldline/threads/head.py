@@ -41,28 +41,6 @@ from foldline.threads.tools import ToolRun
 from foldline.threads.turns import TurnRecord
 
 
-__all__ = [
-    "HEAD_FORMAT",
-    "REMEMBERED_COMMITS",
-    "Head",
-    "StoredReduction",
-    "ThreadRecord",
-    "active",
-    "as_stored",
-    "content_of",
-    "decode_head",
-    "decode_record",
-    "decode_reduction",
-    "document",
-    "encode_head",
-    "encode_metadata",
-    "extended",
-    "in_order",
-    "open_head",
-    "record_of",
-]
-
-
 _Content = TypeVar("_Content")
 
 HEAD_FORMAT: Final = 1

@@ -9,9 +9,6 @@ from foldline.checks import expect
 from foldline.errors import ConfigError, ThreadIdError
 
 
-__all__ = ["DEFAULT_TENANT", "ThreadKey", "check_tenant", "key_of", "listed_key", "name_of"]
-
-
 DEFAULT_TENANT = "default"
 """The tenant of those who name none."""
 

@@ -12,9 +12,6 @@ from typing import Final
 from msgspec import Struct
 
 
-__all__ = ["NOBODY", "TURN_LEASE", "TURN_WAIT", "Lease", "lease_at"]
-
-
 TURN_LEASE: Final = 15.0
 """How many seconds a lease lasts unless a store says otherwise."""
 

@@ -24,20 +24,6 @@ from foldline.history.meter import PrefixMark
 from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = [
-    "COMPLETED",
-    "LOOP_FORMAT",
-    "STOPPED",
-    "AgentLoopState",
-    "Checkpoint",
-    "CheckpointSource",
-    "CurrentMessages",
-    "LearnedModel",
-    "SentRequest",
-    "to_plain",
-]
-
-
 LOOP_FORMAT: Final = 1
 """
 The number of the stored form of an execution state; a reader refuses a higher one.

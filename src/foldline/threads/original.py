@@ -36,9 +36,6 @@ from foldline.threads.loop_state import AgentLoopState, CurrentMessages
 from foldline.threads.tools import ToolRun
 
 
-__all__ = ["ORIGINAL_KEY", "message_of", "runs_begun", "state_of"]
-
-
 ORIGINAL_KEY: Final = "__original__"
 """The metadata key of the contents of a message, if its parts do not hold everything in them."""
 

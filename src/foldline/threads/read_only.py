@@ -39,9 +39,6 @@ from foldline.threads.tools import ToolRun, document_name
 from foldline.threads.turns import TurnRecord
 
 
-__all__ = ["ReadOnlyThread", "ThreadWindow"]
-
-
 _Read = TypeVar("_Read")
 
 _NAME_LENGTH = 30

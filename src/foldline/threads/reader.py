@@ -42,9 +42,6 @@ from foldline.threads.row import (
 from foldline.threads.storage import StoreContext
 
 
-__all__ = ["Match", "Query", "ThreadReader", "text_of", "words_of"]
-
-
 _WORD = re.compile(r"\w+")
 _QUOTED = re.compile(r'"([^"]*)"')
 # Scripts without spaces: Han, kana, Thai, Lao, Burmese, Khmer.

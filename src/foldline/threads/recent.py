@@ -16,9 +16,6 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.row import KnownRow, Runs, StoredRow, extend_history, read_chain
 
 
-__all__ = ["MOST_BYTES", "MOST_THREADS", "Recent"]
-
-
 _Found = TypeVar("_Found")
 
 MOST_THREADS: Final = 64

@@ -27,9 +27,6 @@ from foldline.threads.storage import StoreContext, StoredThread
 from foldline.threads.verify import readable_rows, verify_thread
 
 
-__all__ = ["GAP_KEY", "WholeRows", "whole_rows"]
-
-
 GAP_KEY = "__gap__"
 """The metadata key of a marker: the numbers of the first and the last message that are missing."""
 

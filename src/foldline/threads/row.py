@@ -33,29 +33,6 @@ from foldline.history.parts import TextPart
 from foldline.threads.cipher import DAMAGE_ADVICE, Vault
 
 
-__all__ = [
-    "NO_SEAL",
-    "ORIGIN_SIZE",
-    "SEAL_SIZE",
-    "KnownRow",
-    "MessageRow",
-    "Runs",
-    "Said",
-    "StoredRow",
-    "check_chain",
-    "encode_payload",
-    "extend_history",
-    "origin_of",
-    "read_body",
-    "read_chain",
-    "read_messages",
-    "read_row",
-    "read_rows",
-    "seal_of",
-    "write_body",
-]
-
-
 ORIGIN_SIZE: Final = 16
 """The length of an origin, which is the id of an epoch, in bytes."""
 

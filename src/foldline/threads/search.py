@@ -22,9 +22,6 @@ from foldline.threads.reader import Match
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["SearchPage", "ThreadMatch", "place_after", "search_page", "written_place"]
-
-
 _Place = TypeVar("_Place")
 _LOG = logging.getLogger("foldline")
 

@@ -19,9 +19,6 @@ from foldline.threads.original import message_of, runs_begun, state_of
 from foldline.threads.tools import ToolRun
 
 
-__all__ = ["SNAPSHOT_FORMAT", "ThreadSnapshot", "decode_snapshot", "encode_snapshot"]
-
-
 SNAPSHOT_FORMAT: Final = 1
 """The number of the form of a snapshot; a reader refuses a higher one."""
 

@@ -48,29 +48,6 @@ from foldline.threads.storage import StoreContext, StoredThread
 from foldline.threads.tools import answer_of
 
 
-__all__ = [
-    "Decided",
-    "RunStart",
-    "check_place",
-    "cleared",
-    "delete_expired",
-    "edited",
-    "fitting_reductions",
-    "forked",
-    "is_expired",
-    "make_room",
-    "plan_new",
-    "plan_restore",
-    "repinned",
-    "replaced",
-    "rewound",
-    "run_start",
-    "shortened",
-    "stored_reductions",
-    "undone",
-]
-
-
 _OVERTAKEN = "Messages were added after it"
 
 _RUN_KINDS: tuple[tuple[DocumentKind, str | None], ...] = (("tool", None), ("execution", None))

@@ -19,17 +19,6 @@ from foldline.threads.row import StoredRow
 from foldline.threads.waiters import Waiters
 
 
-__all__ = [
-    "LOADED_KINDS",
-    "CheckpointRetention",
-    "Fact",
-    "StoreContext",
-    "StoredThread",
-    "ThreadStorage",
-    "judge",
-]
-
-
 LOADED_KINDS: tuple[DocumentKind, ...] = ("metadata", "execution", "tool")
 """The documents that come with a thread, all of each kind; the newest reduction comes too."""
 

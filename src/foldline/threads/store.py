@@ -34,17 +34,6 @@ from foldline.threads.storage import CheckpointRetention, StoreContext, StoredTh
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = [
-    "DuePage",
-    "DueThread",
-    "MessageStore",
-    "StoreOptions",
-    "ThreadStore",
-    "seconds_of",
-    "stored_threads",
-]
-
-
 _LOG = logging.getLogger("foldline")
 
 _ATTEMPTS = 10

@@ -43,9 +43,6 @@ from foldline.threads.storage import StoreContext
 from foldline.threads.tools import answer_of
 
 
-__all__ = ["ConversationThread", "ThreadMoment"]
-
-
 # Each attempt fails only because somebody else has written. A busy writer wins nine of ten races
 # against one that reads the thread again before each try.
 _ATTEMPTS = 1_000

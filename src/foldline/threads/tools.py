@@ -10,9 +10,6 @@ from foldline.history.messages import Message
 from foldline.history.parts import ResponseContent, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["INTERRUPTED", "ToolPolicy", "ToolRun", "answer_of", "document_name", "idempotency_key"]
-
-
 ToolPolicy: TypeAlias = Literal["at_most_once", "idempotent", "manual"]
 """
 What to do with a tool call that a crash interrupted.

@@ -17,9 +17,6 @@ from foldline.history.messages import Message
 from foldline.threads.row import Runs, origin_of
 
 
-__all__ = ["TurnRecord", "digest_of_input"]
-
-
 class TurnRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A turn that has an id, as its thread keeps it."""
 

@@ -33,9 +33,6 @@ from foldline.threads.storage import StoreContext, StoredThread
 from foldline.threads.store import ThreadStore, stored_threads
 
 
-__all__ = ["Verified", "list_keys", "readable_rows", "verify_store", "verify_thread"]
-
-
 _ATTEMPTS = 5
 _PAGE = 1_000
 _MOMENT = 0.001

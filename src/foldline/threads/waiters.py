@@ -7,9 +7,6 @@ from threading import Lock
 from foldline.threads.key import ThreadKey
 
 
-__all__ = ["Waiter", "Waiters", "pause"]
-
-
 # How many seconds pass between two looks at whether those in front are still there.
 _PAUSE = 0.5
 

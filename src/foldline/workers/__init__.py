@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING
 from foldline.errors import MissingExtraError
 from foldline.workers.handle import PostedTurn
 from foldline.workers.retries import Retries, is_passing
-from foldline.workers.turns import (
-    answer_turn,
-    fold_thread,
-    give_up_turn,
-    post_turn,
-    refold_tenant,
-)
+from foldline.workers.turns import answer_turn, fold_thread, give_up_turn, post_turn, refold_tenant
 
 
 if TYPE_CHECKING:

@@ -16,9 +16,6 @@ from foldline.workers.post import Post, nothing_posted
 from foldline.workers.turns import ended_turn
 
 
-__all__ = ["LOOKS", "PostedTurn", "Wakes"]
-
-
 LOOKS = 1.0
 """How many seconds pass between two looks at the store if nothing wakes a reader before."""
 
@@ -45,12 +42,7 @@ class PostedTurn:
         """
         Watch the turn *turn_id* of the thread *key* in *store*.
 
-        Args:
-            store: Where the thread is.
-            key: The thread.
-            turn_id: The id of the turn.
-            looks: How many seconds pass between two looks at the store.
-            wakes: What ends such a pause early.
+        *looks* seconds pass between two looks at the store; *wakes* ends such a pause early.
         """
         expect_seconds("looks", looks)
         self.key = key
@@ -64,8 +56,7 @@ class PostedTurn:
         """
         Return what came of the turn, as soon as it has ended.
 
-        Args:
-            timeout: How many seconds to wait at most; None for as long as it takes.
+        It waits at most *timeout* seconds; None waits for as long as it takes.
 
         Raises:
             TurnPendingError: It has not ended in that time; it goes on.

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
 
 
-__all__ = ["WorkerMetrics"]
-
-
 _STATES: Final = ("waiting", "paused", "running", "stalled", "failed")
 _SECOND_BOUNDARIES: Final = tuple(0.01 * 2**power for power in range(16))
 

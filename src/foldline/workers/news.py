@@ -14,9 +14,6 @@ from foldline.workers.post import post_key
 from foldline.workers.queue import check_cancelled
 
 
-__all__ = ["News"]
-
-
 _LOG = logging.getLogger("foldline")
 _PAUSE: Final = 0.5
 

@@ -19,9 +19,6 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["POSTS", "Post", "nothing_posted", "post_key"]
-
-
 POSTS: Final = "foldline.posts"
 """The tenant of the threads that hold what waits."""
 

@@ -23,23 +23,6 @@ from foldline.threads.stores.postgres.store import PostgresStorage
 from foldline.threads.waiters import pause
 
 
-__all__ = [
-    "AT_ONCE",
-    "PatientManager",
-    "cause_of",
-    "check_cancelled",
-    "connector_of",
-    "has_other_tables",
-    "is_open",
-    "make_tables",
-    "own_app",
-    "patient_app",
-    "queue_error",
-    "queue_errors",
-    "sweep",
-]
-
-
 _LOG = logging.getLogger("foldline")
 _PAUSE: Final = 0.5
 _POOL: Final = 4

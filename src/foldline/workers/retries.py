@@ -20,9 +20,6 @@ from foldline.errors import (
 )
 
 
-__all__ = ["Retries", "is_passing"]
-
-
 # Of the answers of a vendor that are no answer: too slow, in conflict, too early, too many requests.
 _PASSING: Final = frozenset({408, 409, 425, 429})
 _FAULT: Final = 500

@@ -16,9 +16,6 @@ from foldline.workers.post import Post
 from foldline.workers.queue import connector_of, own_app, queue_errors
 
 
-__all__ = ["FailedJob", "QueueStatus", "failed_jobs", "forget_failed", "queue_status", "status_of"]
-
-
 # One look: what is done is deleted, so the table holds what waits, runs and has failed.
 _COUNTS: Final = """
 WITH now AS (SELECT clock_timestamp() AS at),

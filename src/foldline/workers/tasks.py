@@ -29,9 +29,6 @@ from foldline.workers.retries import Retries
 from foldline.workers.turns import answer_turn, fold_thread, give_up_turn, refold_tenant
 
 
-__all__ = ["Duties", "task_blueprint"]
-
-
 _LOG = logging.getLogger("foldline")
 _FORGET: Final = (
     "DELETE FROM procrastinate_jobs WHERE id = ANY(%(jobs)s) AND status IN ('succeeded', 'failed')"

@@ -33,17 +33,6 @@ from foldline.threads.turns import digest_of_input
 from foldline.workers.post import Post, nothing_posted
 
 
-__all__ = [
-    "answer_turn",
-    "ended_turn",
-    "fold_thread",
-    "give_up_turn",
-    "post_turn",
-    "put_turn",
-    "refold_tenant",
-]
-
-
 _UNSENDABLE = re.compile(r"[\0\ud800-\udfff]")
 
 
@@ -62,12 +51,8 @@ async def post_turn(
     was given up may be tried again.
 
     Args:
-        store: Where the thread is.
-        thread_id: The thread.
-        message: The user's text, or messages.
         turn_id: The id of the turn, which is answered once however often it is posted; by default
             that of the message, and for plain text a new one.
-        tenant: The owner of the thread.
 
     Raises:
         ConfigError: There is no message, or *turn_id* cannot be an id.
@@ -124,11 +109,6 @@ async def answer_turn(
     A worker that is killed leaves an open turn, which the next call continues.
 
     Args:
-        agent: Who answers.
-        store: Where the thread is.
-        thread_id: The thread.
-        turn_id: The id of the turn.
-        tenant: The owner of the thread.
         show_every: How many seconds pass between two moments at which the text so far is stored, for
             those who read along; None to store the whole answer only.
         shown: Called after each of these, so that readers can be woken.

@@ -42,18 +42,9 @@ from foldline.workers.queue import (
     sweep,
 )
 from foldline.workers.retries import Retries
-from foldline.workers.status import (
-    FailedJob,
-    QueueStatus,
-    failed_jobs,
-    forget_failed,
-    queue_status,
-)
+from foldline.workers.status import FailedJob, QueueStatus, failed_jobs, forget_failed, queue_status
 from foldline.workers.tasks import Duties, task_blueprint
 from foldline.workers.turns import give_up_turn, put_turn
-
-
-__all__ = ["Workers"]
 
 
 _LOG = logging.getLogger("foldline")
@@ -93,7 +84,6 @@ class Workers:
         Let *agent* answer on the threads of *store*.
 
         Args:
-            agent: Who answers.
             store: Where the threads are, and the queue: a `PostgresStore`.
             queue: The name of the queue; agents of one store need different ones.
             retries: Which failures are tried again, and when.
@@ -247,9 +237,7 @@ class Workers:
         queue of their own. A job that is killed continues where it was stopped.
 
         Args:
-            tenant: Whose threads.
             shards: How many jobs share them.
-            due_only: Whether only threads whose fold is due are looked at.
             limits: How much all of these jobs may ask in a minute, by the vendor: the name of a model
                 before its colon.
 
@@ -306,7 +294,6 @@ class Workers:
         A program that handles SIGTERM itself, as web servers do, hears both itself, and cancels this.
 
         Args:
-            concurrency: How many jobs are done at once.
             patience: How many seconds turns that run have to end when the process is told to stop. A
                 turn that has not ended by then is given back, and another worker continues it.
             wait: Whether to wait for more when no job is left that could begin.

@@ -23,26 +23,6 @@ from foldline.providers.model import ChatResponse
 from foldline.reduction.event import HistoryReductionEvent
 
 
-__all__ = [
-    "CONVERSATION_ID",
-    "ERROR_TYPE",
-    "OPERATION",
-    "REQUEST_MODEL",
-    "RESPONSE_MODEL",
-    "Attributes",
-    "answer_content",
-    "error_type",
-    "fold_attributes",
-    "is_compacted",
-    "messages_content",
-    "model_attributes",
-    "request_attributes",
-    "response_attributes",
-    "sendable",
-    "usage_attributes",
-]
-
-
 Attributes: TypeAlias = dict[str, str | bool | int | float | tuple[str, ...]]
 """Attributes by name."""
 

@@ -12,9 +12,6 @@ from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, windo
 from foldline.reduction.event import HistoryReductionEvent
 
 
-__all__ = ["Observation", "ObservedModel", "Observer"]
-
-
 _Outcome = TypeVar("_Outcome")
 
 Observation = AbstractContextManager[Callable[[_Outcome], None]]

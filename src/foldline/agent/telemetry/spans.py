@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider
 
 
-__all__ = ["Telemetry"]
-
-
 _SCOPE = "foldline"
 _THREAD = "foldline.conversation"
 _CALL = "foldline.call"

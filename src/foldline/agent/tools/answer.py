@@ -20,9 +20,6 @@ from foldline.history.parts import (
 from foldline.providers.transcript import without_middle
 
 
-__all__ = ["MAX_RESULT_CHARS", "ToolAnswer", "answer_of", "error_answer"]
-
-
 MAX_RESULT_CHARS: Final = 200_000
 """How many characters of one text a tool may answer with by default."""
 

@@ -16,9 +16,6 @@ from foldline.agent.tools.signature import Parameter, Signature, ToolContext
 from foldline.errors import ConfigError, FormatError
 
 
-__all__ = ["ArgumentReader", "reader_of"]
-
-
 _UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 _TOP = re.compile(r"`\$\.(\w+)")
 _MOST_SAID = 600

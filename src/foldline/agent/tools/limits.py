@@ -9,9 +9,6 @@ from typing import Annotated, Any, Union, cast
 from msgspec import Meta
 
 
-__all__ = ["field_default", "is_field", "limited"]
-
-
 _LIMITS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
 
 

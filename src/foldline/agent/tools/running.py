@@ -17,9 +17,6 @@ from foldline.history.codec import canonical_json, decode_json
 from foldline.providers.worker import in_thread
 
 
-__all__ = ["call_signature", "run_tool", "unknown_tool"]
-
-
 _LOG = logging.getLogger("foldline")
 
 _MOST_NAME = 64

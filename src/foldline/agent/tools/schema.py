@@ -18,9 +18,6 @@ from foldline.agent.tools.signature import Parameter
 from foldline.errors import ConfigError
 
 
-__all__ = ["JsonSchema", "foreign_value", "plain_value", "schema_of"]
-
-
 JsonSchema: TypeAlias = dict[str, Any]
 """A JSON schema, or a part of one."""
 

@@ -17,18 +17,6 @@ from foldline.errors import ConfigError
 from foldline.threads.read_only import ReadOnlyThread
 
 
-__all__ = [
-    "Docstring",
-    "Parameter",
-    "Signature",
-    "ToolContext",
-    "ToolFunction",
-    "read_docstring",
-    "read_signature",
-    "without_partial",
-]
-
-
 ToolFunction: TypeAlias = Callable[..., object]
 """A function, a method, a partial or a callable object; async or not."""
 

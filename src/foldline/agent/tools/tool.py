@@ -18,9 +18,6 @@ from foldline.providers.model import ToolDefinition
 from foldline.threads.tools import ToolPolicy
 
 
-__all__ = ["Tool", "as_tool", "tool", "tools_by_name"]
-
-
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ANYTHING = ArgumentReader()
 _NO_ARGUMENTS: Mapping[str, Any] = MappingProxyType({"type": "object", "properties": {}})

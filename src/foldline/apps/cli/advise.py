@@ -31,8 +31,6 @@ from foldline.replay.numbers import counted, shown_dollars
 from foldline.replay.tape import Tape
 
 
-__all__ = ["advise"]
-
 _MOST_LOSING = 10
 _NEVER = "never"
 

@@ -13,16 +13,6 @@ from foldline.errors import ExternalError, UsageError
 from foldline.history.codec import encode_json
 
 
-__all__ = [
-    "STANDARD_INPUT",
-    "check_targets",
-    "print_document",
-    "print_json",
-    "read_file",
-    "write_files",
-]
-
-
 STANDARD_INPUT = "-"
 """The name of the standard input."""
 

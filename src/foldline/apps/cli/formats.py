@@ -23,9 +23,6 @@ from foldline.logs.importer import Session
 from foldline.logs.sessions import FORMATS
 
 
-__all__ = ["TARGETS", "formats", "left_out_note", "target_format"]
-
-
 _DEFAULT_TARGET = "openai-chat"
 # Reasoning that nothing of the model follows is not written.
 _ANSWER = Message.assistant("answer")

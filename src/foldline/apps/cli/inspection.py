@@ -29,9 +29,6 @@ from foldline.replay.tape import Tape
 from foldline.threads.store import ThreadStore
 
 
-__all__ = ["inspect", "print_inspection", "show_summary"]
-
-
 _MOST_LOST = 20
 _PARTS = (4, 8, 16)
 _LINE = 160

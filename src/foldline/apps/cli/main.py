@@ -15,9 +15,6 @@ from importlib import import_module
 from foldline.errors import FoldlineError, MissingExtraError, UsageError
 
 
-__all__ = ["main"]
-
-
 _WELL, _FAILED, _MISUSED, _INTERRUPTED = 0, 1, 2, 130
 _EXTRA = frozenset({"click", "rich", "typer"})
 _STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}

@@ -12,23 +12,6 @@ from msgspec import Struct
 from foldline.apps.cli.terminal import name_flags
 
 
-__all__ = [
-    "ConfigOptions",
-    "FormatOption",
-    "HtmlOption",
-    "JsonOption",
-    "ModelOption",
-    "PricesOption",
-    "RunOptions",
-    "SourceOptions",
-    "WindowOption",
-    "argument",
-    "flag",
-    "option",
-    "takes",
-]
-
-
 def option(metavar: str, meaning: str, **more: Any) -> Any:
     """Return the description of an option with a value, for typer."""
     return typer.Option(metavar=metavar, help=meaning, **more)

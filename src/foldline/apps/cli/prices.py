@@ -14,9 +14,6 @@ from foldline.reduction.config_reader import config_from_mapping
 from foldline.reduction.prices import Prices
 
 
-__all__ = ["config_for", "named_prices", "priced", "source_of", "window_for", "with_prices"]
-
-
 def named_prices(text: str | None) -> Prices | None:
     """Return the prices that *text* names, of a model or as fields; raise UsageError for others."""
     if text is None:

@@ -9,9 +9,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 
-__all__ = ["COMMANDS", "PROGRAM", "THREAD_COMMANDS", "LazyCommand", "run", "version_of"]
-
-
 _Commands: TypeAlias = Mapping[str, str]
 
 COMMANDS: _Commands = MappingProxyType(

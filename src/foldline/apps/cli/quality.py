@@ -28,9 +28,6 @@ from foldline.replay.quality.ways import DIGEST, WAYS
 from foldline.replay.tape import Tape
 
 
-__all__ = ["quality"]
-
-
 _MOST_INVENTED = 10
 _UPPER_BOUND = (
     "Each figure is an upper bound: what stands in a view need not be used. Every way has the "

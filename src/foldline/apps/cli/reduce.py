@@ -27,9 +27,6 @@ from foldline.reduction.view import view_tokens
 from foldline.replay.numbers import counted
 
 
-__all__ = ["plan", "reduce"]
-
-
 class _Run(Folded, frozen=True, kw_only=True):
     config: HistoryReductionConfig
     overrides: AgentRunConfig

@@ -61,9 +61,6 @@ from foldline.replay.tape import Tape
 from foldline.replay.telling import Spoken
 
 
-__all__ = ["DEMO_CONFIGS", "demo", "recorded_session", "replay", "terms_of"]
-
-
 _MOST_VIOLATIONS = 5
 _FIGURE_WIDTH = 5
 _LEAST_NAME = 12

@@ -30,21 +30,6 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.threads.snapshot import ThreadSnapshot, decode_snapshot
 
 
-__all__ = [
-    "config_in",
-    "configured",
-    "is_configured",
-    "note_sessions",
-    "one_session",
-    "read_config",
-    "read_state",
-    "recorded_in",
-    "sessions_in",
-    "sessions_of",
-    "snapshot_in",
-]
-
-
 _DEFAULT = HistoryReductionConfig()
 
 # What says how to reduce, and what says how much fits.

@@ -32,27 +32,6 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = [
-    "DAMAGED",
-    "KeyFileOption",
-    "KeyOptions",
-    "StoreOptions",
-    "TenantOptions",
-    "ThreadOptions",
-    "address_of",
-    "as_id",
-    "file_of",
-    "folded_in",
-    "found_thread",
-    "opened_store",
-    "path_of",
-    "server_of",
-    "tenants_note",
-    "with_store",
-    "with_way_forward",
-]
-
-
 DAMAGED: Final = 1
 """The exit code if something is damaged."""
 

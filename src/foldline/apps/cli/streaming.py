@@ -21,9 +21,6 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = ["LARGE", "FileLines", "Folded", "folded", "large_log"]
-
-
 LARGE = 16 << 20
 """How many bytes a log has at least to be folded while it is read."""
 

@@ -18,22 +18,6 @@ from rich.text import Text
 from foldline.errors import UsageError
 
 
-__all__ = [
-    "clean",
-    "command_name",
-    "confirm",
-    "error_console",
-    "first_line",
-    "name_flags",
-    "note",
-    "output_console",
-    "plain_table",
-    "print_first",
-    "progress",
-    "say",
-]
-
-
 _WIDTH_OF_FILES = 100
 # What a warning of the library says to set, by the option of a command.
 _FIELDS = {"window": "`context_window_size`", "prices": "`prices`"}

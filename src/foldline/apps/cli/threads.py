@@ -44,18 +44,6 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.verify import list_keys
 
 
-__all__ = [
-    "delete_thread",
-    "fork_thread",
-    "list_threads",
-    "pin_message",
-    "search_threads",
-    "show_thread",
-    "undo_reduction",
-    "unpin_message",
-]
-
-
 _USUAL_NUMBER = 20
 _TITLE = 48
 _WIDEST = 1_000

@@ -21,8 +21,6 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.verify import list_keys
 
 
-__all__ = ["print_costs", "show_costs"]
-
 _FAR_MORE = 1.5
 _THREADS = ("thread", "calls", "vendor counted", "tokens sent", "without folds", "folds")
 _FOLDS = ("fold", "messages", "summary by", "calls", "tokens sent", "without it")

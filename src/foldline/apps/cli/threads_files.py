@@ -44,9 +44,6 @@ from foldline.threads.start import make_room, plan_restore
 from foldline.threads.store import ThreadStore
 
 
-__all__ = ["export_thread", "import_threads"]
-
-
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9._:-]+")
 _LONGEST_ID = 200
 _SNAPSHOT = "snapshot"

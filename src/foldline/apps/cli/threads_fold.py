@@ -40,9 +40,6 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["fold_thread", "list_due", "refold_threads"]
-
-
 class _FoldOptions(ThreadOptions, frozen=True, kw_only=True):
     focus: Annotated[
         str, option("TEXT", "What the summary keeps above all, such as 'the schema'.")

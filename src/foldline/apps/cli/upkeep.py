@@ -52,9 +52,6 @@ from foldline.threads.stores.sqlite.doctor import DAMAGED_FILE, sqlite_facts
 from foldline.threads.verify import Verified, list_keys, verify_store, verify_thread
 
 
-__all__ = ["backup", "doctor", "restore", "verify"]
-
-
 _NO_FILE = (
     "only SQLite files can be copied: back up PostgreSQL with pg_dump, and Redis by its persistence "
     "(BGSAVE or its AOF)"

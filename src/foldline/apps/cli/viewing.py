@@ -27,9 +27,6 @@ from foldline.history.tokens import TokenEstimator, count_message
 from foldline.replay.numbers import short_number
 
 
-__all__ = ["as_pinned", "show_view"]
-
-
 _ESTIMATOR = TokenEstimator()
 _MOST_MESSAGES = 40
 _FIRST = 8

@@ -21,9 +21,6 @@ from foldline.replay.numbers import counted
 from foldline.workers import FailedJob, QueueStatus, Workers, status_of
 
 
-__all__ = ["worker"]
-
-
 _QUEUE = "foldline"
 
 

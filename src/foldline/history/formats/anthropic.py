@@ -52,14 +52,6 @@ from foldline.history.parts import (
 )
 
 
-__all__ = [
-    "ANTHROPIC",
-    "from_anthropic",
-    "message_from_anthropic",
-    "to_anthropic",
-]
-
-
 _FORMAT = NativeFormat.ANTHROPIC
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 _SPEAKERS = ("user", "assistant")

@@ -34,9 +34,6 @@ from foldline.history.messages import Message, Native, NativeFormat, Role
 from foldline.history.parts import Part, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["Converter", "is_same"]
-
-
 _ANSWERS: tuple[Role, Role] = ("assistant", "assistant")
 _FIRST_KEYS = ("role", "type")
 _TOOL_PARTS = (ToolCallPart, ToolCallResponsePart)

@@ -15,9 +15,6 @@ from foldline.history.formats.wire import is_list
 from foldline.history.messages import NativeFormat
 
 
-__all__ = ["BLOCKS", "Witnesses", "detect_items", "witnesses_in"]
-
-
 _Formats: TypeAlias = frozenset[NativeFormat]
 
 _CHAT: _Formats = frozenset({NativeFormat.OPENAI_CHAT})

@@ -12,9 +12,6 @@ from typing import Any
 from foldline.errors import FormatError
 
 
-__all__ = ["dumped", "plain", "plain_items"]
-
-
 # What the content of an answer consists of; those of the Responses API have other types.
 _ANTHROPIC_BLOCKS = frozenset({"redacted_thinking", "text", "thinking", "tool_use"})
 _HIDDEN = "__api_exclude__"

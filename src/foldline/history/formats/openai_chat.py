@@ -51,16 +51,6 @@ from foldline.history.parts import (
 )
 
 
-__all__ = [
-    "CHAT_FIELDS",
-    "OPENAI_CHAT",
-    "chat_message",
-    "from_openai_chat",
-    "message_from_openai_chat",
-    "to_openai_chat",
-]
-
-
 _ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "system",

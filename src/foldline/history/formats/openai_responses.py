@@ -54,14 +54,6 @@ from foldline.history.parts import (
 )
 
 
-__all__ = [
-    "OPENAI_RESPONSES",
-    "from_openai_responses",
-    "message_from_openai_responses",
-    "to_openai_responses",
-]
-
-
 _ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "system",

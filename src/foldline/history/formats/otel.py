@@ -44,9 +44,6 @@ from foldline.history.parts import (
 )
 
 
-__all__ = ["OTEL", "from_otel", "to_otel"]
-
-
 _ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "system",

@@ -30,19 +30,6 @@ from foldline.history.formats.wire import (
 from foldline.history.messages import Message, NativeFormat, Usage
 
 
-__all__ = [
-    "anthropic_usage",
-    "converse_usage",
-    "first_choice",
-    "gemini_usage",
-    "joined_events",
-    "joined_stream",
-    "openai_usage",
-    "read_response",
-    "usage_or_none",
-]
-
-
 _Call: TypeAlias = tuple[Object, list[str], list[str]]
 """The fields of a call, and the pieces of its name and of its arguments."""
 

@@ -26,44 +26,6 @@ from foldline.history.parts import (
 )
 
 
-__all__ = [
-    "FAILED",
-    "PLAIN_KEYS",
-    "Object",
-    "are_texts",
-    "as_list",
-    "as_object",
-    "as_text",
-    "as_text_or_none",
-    "at",
-    "blocks_in",
-    "check_role",
-    "checked_messages",
-    "data_url",
-    "first_text",
-    "is_elsewhere",
-    "is_failed",
-    "is_list",
-    "is_object",
-    "json_text",
-    "listed_blocks",
-    "maybe_count",
-    "maybe_list",
-    "maybe_object",
-    "maybe_text",
-    "maybe_time",
-    "media_from_url",
-    "native_of",
-    "object_from_json",
-    "plain_message",
-    "readable_text",
-    "scalars",
-    "speaker",
-    "text_block",
-    "written_blocks",
-]
-
-
 Object: TypeAlias = dict[str, Any]
 """A JSON object."""
 

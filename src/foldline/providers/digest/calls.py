@@ -19,9 +19,6 @@ from foldline.reduction.call_counts import CallCounts, is_counts
 from foldline.reduction.tools import changes
 
 
-__all__ = ["offer_calls"]
-
-
 _MOST = 40
 _ARROW = " -> "
 _PART, _SAYS = "; ", ": "

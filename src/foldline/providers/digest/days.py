@@ -6,9 +6,6 @@ from datetime import date, timedelta
 from itertools import groupby
 
 
-__all__ = ["days_in", "runs_of"]
-
-
 _LEAST = 8
 _MOST = 400
 _DAY = re.compile(r"\d{4}-\d\d-\d\d").fullmatch

@@ -15,9 +15,6 @@ from foldline.providers.digest.span import Json, json_leaves
 from foldline.providers.digest.text import one_line, shorten
 
 
-__all__ = ["confirmed", "failure_of"]
-
-
 _LENGTH = 160
 _EDGE = 4_000
 _JOINED = " … "

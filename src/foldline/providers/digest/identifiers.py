@@ -21,9 +21,6 @@ from foldline.providers.digest.text import (
 from foldline.reduction.language import UNSPACED
 
 
-__all__ = ["Finder", "is_identifier", "kind_of"]
-
-
 _MONTHS = (
     "Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
     "|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?"

@@ -22,9 +22,6 @@ from foldline.providers.digest.span import Argument, Span, Speech
 from foldline.reduction.record import Section
 
 
-__all__ = ["Entry", "Ledger", "build_ledger", "offer_entries"]
-
-
 class Entry(Struct, frozen=True, gc=False):
     """One identifier, and what is written before it: a name, a directory with its slash, a kind."""
 

@@ -23,9 +23,6 @@ from foldline.reduction.record import Counts, Section
 from foldline.reduction.request import SummaryRequest
 
 
-__all__ = ["SMALL", "Material", "read_material"]
-
-
 SMALL = 64
 """A budget of so many tokens or fewer, or a source, has room for little but what was said."""
 

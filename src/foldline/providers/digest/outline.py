@@ -18,24 +18,6 @@ from foldline.providers.digest.text import ELLIPSIS, attribute, bare, clean, sho
 from foldline.reduction.record import Section, SummaryRecord
 
 
-__all__ = [
-    "FAILED",
-    "FIRST",
-    "STRIDE",
-    "TIGHT",
-    "TOLD",
-    "CountTokens",
-    "Earlier",
-    "Item",
-    "lay_out",
-    "newest_first",
-    "read_earlier",
-    "select",
-    "share_out",
-    "untold",
-]
-
-
 FAILED = "failed: "
 """What the line of a call that failed begins with."""
 

@@ -29,22 +29,6 @@ from foldline.reduction.record import Section
 from foldline.reduction.statements import CONSONANTS, SHORTENED
 
 
-__all__ = [
-    "LONGEST",
-    "current",
-    "focused",
-    "lines_of",
-    "longest_of_strata",
-    "most_telling",
-    "offer_quotes",
-    "offer_sentences",
-    "said_before",
-    "sentence_in",
-    "split_sentences",
-    "words_of",
-]
-
-
 _T = TypeVar("_T")
 
 # Characters that are read for each token of the budget, at least and at most.

@@ -20,9 +20,6 @@ from foldline.providers.digest.text import (
 )
 
 
-__all__ = ["asks", "offer_requests", "offer_tail"]
-
-
 _MOST_REQUESTS = 200
 # How many of the others are ranked by what they say: many more than there is room for.
 _LEAST_RANKED, _MOST_RANKED = 100, 400

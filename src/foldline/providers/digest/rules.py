@@ -20,9 +20,6 @@ from foldline.reduction.commands import NOW_ON
 from foldline.reduction.quotes import TYPED
 
 
-__all__ = ["has_rule", "offer_rules", "rules_in"]
-
-
 _MOST_RULES = 200
 _LENGTHS = range(8, 241)
 

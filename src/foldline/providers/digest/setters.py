@@ -15,9 +15,6 @@ from foldline.providers.digest.tool_use import READS, Facts, ToolUse, is_looking
 from foldline.reduction.tools import SETS
 
 
-__all__ = ["SAYS", "read_setter"]
-
-
 SAYS = ": "
 """What parts the name of a value from it."""
 

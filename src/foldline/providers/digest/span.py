@@ -27,9 +27,6 @@ from foldline.providers.digest.text import ends, printable, unescaped
 from foldline.providers.speakers import spoken_by
 
 
-__all__ = ["Argument", "Call", "Json", "Result", "Span", "Speech", "json_leaves", "read_span"]
-
-
 class Speech(Struct, frozen=True, gc=False):
     """The text of the message at an index."""
 

@@ -47,9 +47,6 @@ from foldline.reduction.request import SummaryRequest
 from foldline.reduction.statements import unasked
 
 
-__all__ = ["DigestSummarizer", "read_record", "write_digest"]
-
-
 _LEAST_DETAIL = 80
 _MOST_DETAIL = 600
 _WORD_FOR_WORD = 32

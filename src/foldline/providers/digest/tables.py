@@ -13,9 +13,6 @@ from itertools import groupby
 from foldline.providers.digest.text import one_line
 
 
-__all__ = ["apart", "is_table", "subject_of", "table_lines"]
-
-
 _BAR, _ROW = " | ", "; "
 _LEAST_BARS = 2
 # What the row between the head and the others is made of.

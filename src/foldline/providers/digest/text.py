@@ -16,32 +16,6 @@ from msgspec import Struct
 from foldline.reduction.provenance import REDACTED
 
 
-__all__ = [
-    "ELLIPSIS",
-    "MOST_READ",
-    "PIECE",
-    "REDACTION_RULES",
-    "attribute",
-    "bare",
-    "batches",
-    "clean",
-    "distinct",
-    "ends",
-    "hints_in",
-    "is_printable",
-    "letters_in",
-    "may_have_card",
-    "one_line",
-    "pieces",
-    "printable",
-    "redact",
-    "shorten",
-    "unescaped",
-    "untypeset",
-    "words_in",
-]
-
-
 class _Rule(Struct, frozen=True):
     """One shape of secret; the hints are in lower case, and a group called `keep` is kept."""
 

@@ -13,9 +13,6 @@ from foldline.providers.digest.span import Argument, Result, Span
 from foldline.reduction.record import Artefact
 
 
-__all__ = ["LOOKS_FIRST", "READS", "Extractor", "Facts", "ToolUse", "is_looking", "uses_of"]
-
-
 READS = frozenset({"read", "view", "open", "cat", "show", "get", "load", "goto"})
 """Verbs of tools that show something."""
 

@@ -18,9 +18,6 @@ from foldline.reduction.record import FILES, Artefact, Section, SummaryRecord
 from foldline.reduction.tasks import Tasks, task_lines, tasks_of, with_list
 
 
-__all__ = ["Trail", "offer_trail", "trail_of"]
-
-
 _MOST_VALUES = 60
 _MOST_COMMITS = 100
 # Commits that are told with their subject, and before the hashes of those that are older.

@@ -29,9 +29,6 @@ from foldline.reduction.record import Artefact, FileAction
 from foldline.reduction.tools import COMMAND_LABELS, CREATES, DELETES, EDITS, name_words
 
 
-__all__ = ["EXTRACTORS", "facts_of"]
-
-
 _log = logging.getLogger("foldline")
 _LINE_LENGTH = 160
 _MOST_PATHS = 20

@@ -18,9 +18,6 @@ from typing import Any
 from foldline.history.formats.wire import Object, is_object, maybe_list, maybe_object
 
 
-__all__ = ["mark_anthropic", "mark_openai"]
-
-
 _ANTHROPIC, _OPENAI = "cache_control", "prompt_cache_breakpoint"
 _EXPLICIT = (("mode", "explicit"),)
 _UNMARKABLE = frozenset({"thinking", "redacted_thinking", "refusal", "output_text"})

@@ -25,17 +25,6 @@ from foldline.providers.vendors.wire_formats import AnthropicMessages, OpenAICha
 from foldline.providers.worker import asked
 
 
-__all__ = [
-    "ClientModel",
-    "FunctionModel",
-    "function_model",
-    "named_model",
-    "summarizer_from",
-    "vendor_at",
-    "wire_of",
-]
-
-
 # Where each of them asks the vendor itself.
 _HOSTS = ((".openai.com", "openai"), (".anthropic.com", "anthropic"))
 

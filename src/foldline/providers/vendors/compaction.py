@@ -37,9 +37,6 @@ from foldline.providers.vendors.wire_formats import AnthropicMessages, OpenAIRes
 from foldline.reduction.request import Summary, SummaryRequest
 
 
-__all__ = ["VendorCompaction"]
-
-
 _Found = TypeVar("_Found", str, Message)
 
 _PROMPT = """\
@@ -67,7 +64,6 @@ class VendorCompaction:
         Args:
             client: An `OpenAI` or an `Anthropic`, blocking or async, or what has their method
                 `responses.compact` or `messages.create`.
-            model: The model, by the vendor's name.
             name: The identity of the summarizer; by default that of the model, and `compaction`.
             window: How many tokens the model reads at once, if the book of models does not know it.
 

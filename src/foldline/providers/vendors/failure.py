@@ -21,18 +21,6 @@ from foldline.errors import ContextOverflowError, FormatError, ModelError, Servi
 from foldline.history.formats.wire import Object, maybe_count, maybe_object, maybe_text
 
 
-__all__ = [
-    "LONGEST_WAIT",
-    "cloud_errors",
-    "error_of",
-    "limit_waits",
-    "model_error",
-    "raise_if_failed",
-    "read_overflow",
-    "sdk_errors",
-]
-
-
 LONGEST_WAIT = 60.0
 """How many seconds a client waits at a vendor's request (`Retry-After`) before it asks again."""
 

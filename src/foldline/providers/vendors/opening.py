@@ -56,9 +56,6 @@ if TYPE_CHECKING:
     from pydantic_ai.providers import Provider
 
 
-__all__ = ["open_model"]
-
-
 _EXTRA = {"pydantic_ai": "pydantic-ai-slim", "openai": "openai", "anthropic": "anthropic"}
 # The names that providers have for the arguments that are a key and an address.
 _KEYS = ("api_key", "token")

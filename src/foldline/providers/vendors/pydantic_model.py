@@ -62,9 +62,6 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
 
 
-__all__ = ["PydanticModel", "part_from_pydantic", "pydantic_messages"]
-
-
 _ADDRESSES = {"image": "ImageUrl", "audio": "AudioUrl", "video": "VideoUrl"}
 
 _PIECES: dict[str, type[TextDelta | ReasoningDelta]] = {

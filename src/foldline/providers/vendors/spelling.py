@@ -3,9 +3,6 @@
 from foldline.errors import ConfigError
 
 
-__all__ = ["COMMON_VENDORS", "check_spelling", "unknown_vendor"]
-
-
 COMMON_VENDORS = (
     *("openai", "openai-chat", "anthropic", "google", "azure", "bedrock"),
     *("mistral", "groq", "deepseek", "openrouter", "ollama"),

@@ -18,9 +18,6 @@ from foldline.providers.vendors.failure import cloud_errors, sdk_errors
 from foldline.providers.worker import asked
 
 
-__all__ = ["TextModel", "text_model"]
-
-
 _FINISHES: Mapping[str, FinishReason] = {
     "MAX_TOKENS": "length",
     "max_tokens": "length",

@@ -33,9 +33,6 @@ from foldline.providers.model import (
 from foldline.providers.vendors.failure import raise_if_failed, sdk_errors
 
 
-__all__ = ["END", "PerLoop", "StreamReader", "VendorModel", "WireModel", "described", "read_events"]
-
-
 END = "[DONE]"
 """The `type` of the event for the mark with which OpenAI ends a stream."""
 

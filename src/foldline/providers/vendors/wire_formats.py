@@ -51,16 +51,6 @@ from foldline.providers.vendors.cache_marks import mark_anthropic, mark_openai
 from foldline.providers.vendors.vendor_model import END, StreamReader, WireModel, described
 
 
-__all__ = [
-    "DEFAULT_MAX_TOKENS",
-    "ENCRYPTS",
-    "AnthropicMessages",
-    "OpenAIChat",
-    "OpenAIResponses",
-    "is_strict",
-]
-
-
 _REASONING = ("reasoning_content", "reasoning")
 _TEXTS = ("content", "refusal", *_REASONING)
 _SENT_BACK = ("role", *_TEXTS, "reasoning_details", "tool_calls")

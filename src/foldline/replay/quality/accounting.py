@@ -17,9 +17,6 @@ from foldline.replay.quality.identifiers import has_word, identifiers, said, spe
 from foldline.replay.quality.moments import Moment, Transcript
 
 
-__all__ = ["Accounting", "account", "invented"]
-
-
 _MOST_STEPS = 24
 _POINTER = re.compile(r"(?i)\b(?:messages?|turns?|span) \d+(?: ?[-–] ?\d+)?")
 

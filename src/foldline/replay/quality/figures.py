@@ -6,9 +6,6 @@ from functools import cached_property
 from msgspec import Struct
 
 
-__all__ = ["Share"]
-
-
 _SEED, _RESAMPLES, _TAIL = 7, 1_000, 25
 
 

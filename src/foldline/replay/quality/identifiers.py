@@ -17,19 +17,6 @@ from foldline.history.parts import ToolCallPart
 from foldline.threads.reader import text_of
 
 
-__all__ = [
-    "Pattern",
-    "call_arguments",
-    "generic",
-    "has_word",
-    "identifiers",
-    "last_word",
-    "said",
-    "spelled_out",
-    "wants",
-]
-
-
 Pattern: TypeAlias = Callable[[str], Iterator[str]]
 """What finds the identifiers of a text, in order."""
 

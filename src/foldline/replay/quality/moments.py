@@ -19,9 +19,6 @@ from foldline.replay.quality.identifiers import last_word, said, spelled_out
 from foldline.replay.tape import Tape
 
 
-__all__ = ["Moment", "Transcript", "model_turns", "moments", "text_of_all", "tokens_of"]
-
-
 class Transcript:
     """All that was said in a session, as one text in which each message has its place."""
 

@@ -26,9 +26,6 @@ from foldline.replay.quality.words import current_values, requests, rules
 from foldline.replay.tape import Tape
 
 
-__all__ = ["AGES", "FEW", "KEPT", "Cell", "QualityReport", "quality_of"]
-
-
 _NEAR, _FAR = 4_000, 16_000
 _LISTED, _WHOLE = re.compile(r"(?m)^message (\d+),"), 1 << 30
 

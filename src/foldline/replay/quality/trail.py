@@ -12,9 +12,6 @@ from foldline.reduction.record import SummaryRecord
 from foldline.replay.quality.identifiers import call_arguments, has_word, said, spelled_out
 
 
-__all__ = ["Trail", "commits", "edited_files", "trail_of", "writes"]
-
-
 _EDITS = re.compile(r"(?i)edit|write|create|replace|patch|insert|append|save")
 _READS = frozenset({"view", "undo_edit", "read", "list"})
 _PATHS = ("path", "file_path", "filepath", "filename", "file", "target_file", "notebook_path")

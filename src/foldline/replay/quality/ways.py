@@ -21,9 +21,6 @@ from foldline.replay.quality.moments import Moment, Transcript, text_of_all, tok
 from foldline.replay.tape import Tape
 
 
-__all__ = ["DIGEST", "LEDGER", "WAYS", "Need", "Ways", "needed_later"]
-
-
 DIGEST = "foldline"
 """The way of foldline's own view."""
 
@@ -158,11 +155,7 @@ class Need(Struct, frozen=True, kw_only=True):
 
 
 def needed_later(
-    tape: Tape,
-    seen: Iterable[Moment],
-    *,
-    pattern: Pattern = identifiers,
-    other: str = "",
+    tape: Tape, seen: Iterable[Moment], *, pattern: Pattern = identifiers, other: str = ""
 ) -> Iterator[Need]:
     """Yield what the calls *seen* of *tape* needed; for chance, *other* is another summary."""
     transcript = Transcript(tape)

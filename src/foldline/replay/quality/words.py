@@ -13,9 +13,6 @@ from foldline.replay.quality.identifiers import call_arguments
 from foldline.replay.quality.trail import writes
 
 
-__all__ = ["Told", "current_values", "requests", "rules"]
-
-
 _BEGINNING = 60
 _SHORT = 80
 

@@ -16,9 +16,6 @@ from foldline.history.formats.wire import is_list, is_object
 from foldline.testing.grammars.violations import Rule, Violation, check_sendable, is_name
 
 
-__all__ = ["check_anthropic"]
-
-
 _USER_ONLY = {"tool_result", "image", "document", "search_result", "container_upload"}
 _ASSISTANT_ONLY = {"tool_use", "thinking", "redacted_thinking", "server_tool_use"}
 _ID_LIMIT = 64

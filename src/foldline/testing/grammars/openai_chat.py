@@ -12,9 +12,6 @@ from foldline.history.formats.wire import is_list, is_object
 from foldline.testing.grammars.violations import Rule, Violation, check_sendable, is_name
 
 
-__all__ = ["check_openai_chat"]
-
-
 _CONTENT_TYPES = {
     "system": {"text"},
     "developer": {"text"},

@@ -14,9 +14,6 @@ from foldline.history.formats.wire import is_list, is_object
 from foldline.testing.grammars.violations import Rule, Violation, check_sendable, is_name
 
 
-__all__ = ["check_openai_responses"]
-
-
 _INPUT_TYPES = {"input_text", "input_image", "input_file", "input_audio"}
 _CONTENT_TYPES = {
     "system": _INPUT_TYPES,

@@ -10,9 +10,6 @@ from typing import Any
 from msgspec import Struct
 
 
-__all__ = ["Rule", "Violation", "check_sendable", "is_name"]
-
-
 class Rule(Enum):
     """The rules that vendors enforce with an error."""
 

@@ -14,9 +14,6 @@ from foldline.threads.row import ORIGIN_SIZE, StoredRow
 from foldline.threads.storage import StoredThread, ThreadStorage
 
 
-__all__ = ["Lab", "Scribe", "StorageCheck", "expect", "expect_error", "facts_of"]
-
-
 _NOW = 1_800_000_000.0
 _SHOWN = 200
 

@@ -9,9 +9,6 @@ from foldline.threads.change import Document
 from foldline.threads.row import StoredRow
 
 
-__all__ = ["Commits"]
-
-
 _RACERS = 12
 _WRITERS = 4
 _BATCHES = 5

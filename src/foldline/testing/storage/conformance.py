@@ -16,9 +16,6 @@ from foldline.testing.storage.tenants import Folds, Lasting, Tenants
 from foldline.threads.storage import ThreadStorage
 
 
-__all__ = ["StorageConformance"]
-
-
 def _checks_of(group: type[Lab]) -> Iterator[StorageCheck]:
     for name, check in vars(group).items():
         if isfunction(check) and not name.startswith("_"):

@@ -6,9 +6,6 @@ from foldline.threads.change import Document, DocumentKind
 from foldline.threads.row import StoredRow
 
 
-__all__ = ["Contents"]
-
-
 _KINDS: tuple[DocumentKind, ...] = ("metadata", "execution", "reduction", "tool", "checkpoint")
 _ODD_NAMES = (
     *("", " ", "%", "_", "*", "?", "[a]", '"', "\\", "a/b/../c", "a:b", "{a}", "\n", "A", "a"),

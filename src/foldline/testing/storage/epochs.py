@@ -5,9 +5,6 @@ from foldline.threads.change import Copy, Document, Epoch
 from foldline.threads.key import ThreadKey
 
 
-__all__ = ["Epochs"]
-
-
 async def _rewound(scribe: Scribe) -> Scribe:
     """Give *scribe* four more epochs than it has."""
     await scribe.write(6)

@@ -7,9 +7,6 @@ from foldline.threads.change import Document
 from foldline.threads.lease import NOBODY, Lease
 
 
-__all__ = ["Leases"]
-
-
 _LONG = 600.0
 _SHORT = 0.2
 _TURNS = 40

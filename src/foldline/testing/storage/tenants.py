@@ -6,9 +6,6 @@ from foldline.testing.storage.check import Lab, Scribe, expect, expect_error, fa
 from foldline.threads.change import Document
 
 
-__all__ = ["Folds", "Lasting", "Tenants"]
-
-
 _NOW = 1_800_000_000.0
 # In the order of their bytes.
 _IDS = ("-", "--", ".", "0", "10", "9", ":", "A", "Z", "_", "a", "aa", "b", "z" * 200)

@@ -11,9 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 
-__all__ = ["Branch", "Span", "flatten"]
-
-
 class Branch(Struct, frozen=True, gc=False):
     """A branch as it was stored: its own rows begin with *at*, after those it shares."""
 

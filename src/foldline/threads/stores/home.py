@@ -7,9 +7,6 @@ from typing import TypeVar
 from foldline.errors import StoreError
 
 
-__all__ = ["Home", "opened"]
-
-
 _Link = TypeVar("_Link")
 
 

@@ -17,9 +17,6 @@ from msgspec import Struct
 from foldline.errors import StoreBusyError, StoreError
 
 
-__all__ = ["MOST_WAITING", "PARTS", "Job", "Line", "Patience", "Serve"]
-
-
 MOST_WAITING: Final = 20_000
 """How many calls may wait unless a store says otherwise."""
 

@@ -16,9 +16,6 @@ from foldline.threads.storage import LOADED_KINDS, StoredThread
 from foldline.threads.store import StoreOptions, ThreadStore, seconds_of
 
 
-__all__ = ["MemoryStorage", "MemoryStore"]
-
-
 class _Thread(Struct):
     revision: int = 0
     head: bytes = b""

@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from foldline.errors import StoreError
 
 
-__all__ = ["migrations", "statements"]
-
-
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 _STATEMENTS = re.compile(r"statements\.sql")
 _MIGRATION = re.compile(r"\d{4}_[a-z_]+\.sql")

@@ -18,9 +18,6 @@ from rich.text import Text
 from foldline.apps.cli.terminal import clean
 
 
-__all__ = ["Flow", "as_markdown", "as_note"]
-
-
 _REFRESHES = 8
 _LEFT = 2
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")

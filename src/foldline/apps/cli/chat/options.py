@@ -18,9 +18,6 @@ from foldline.errors import ConfigError, UsageError
 from foldline.reduction.provider import ProviderConfig
 
 
-__all__ = ["DEFAULT_STORE", "ChatOptions", "agent_config", "provider_of", "speaker_of"]
-
-
 DEFAULT_STORE = "chat.db"
 """The store if none is named: a file in the current folder."""
 

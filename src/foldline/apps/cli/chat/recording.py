@@ -19,9 +19,6 @@ from foldline.testing.model import ScriptedModel
 from foldline.threads.read_only import ReadOnlyThread
 
 
-__all__ = ["Recording", "Speaker"]
-
-
 _Content: TypeAlias = str | tuple[ResponseContent, ...]
 
 # The bounds of a turn that goes as far as the recorded one went.

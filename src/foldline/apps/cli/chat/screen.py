@@ -39,9 +39,6 @@ from foldline.threads.loop_state import COMPLETED, to_plain
 from foldline.threads.read_only import ReadOnlyThread
 
 
-__all__ = ["Display", "JsonLines", "Screen", "advised", "gauge_line", "place_line", "print_failure"]
-
-
 _MOST_SHOWN = 120
 _MOST_ASKED = 80
 _MOST_TOOLS = 3

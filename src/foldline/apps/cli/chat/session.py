@@ -47,9 +47,6 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["Chat", "chat"]
-
-
 _INTERRUPTED = 130
 _PROMPT = "> "
 _QUIT = "/quit"

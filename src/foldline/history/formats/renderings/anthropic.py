@@ -31,9 +31,6 @@ from foldline.history.formats.wire import (
 from foldline.history.messages import Message
 
 
-__all__ = ["AnthropicView", "render_anthropic"]
-
-
 _CALL_ID = "[a-zA-Z0-9_-]{1,64}"
 _NAME_LIMIT = 128
 _CACHE_MARKS = 4

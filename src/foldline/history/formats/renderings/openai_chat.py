@@ -20,9 +20,6 @@ from foldline.history.formats.wire import checked_messages, is_object, json_text
 from foldline.history.messages import Message
 
 
-__all__ = ["render_openai_chat"]
-
-
 _CALL_ID = ".{1,40}"
 _NAME_LIMIT = 64
 _SPEAKER = re.compile(r"[^\s<|\\/>]{1,64}").fullmatch

@@ -21,9 +21,6 @@ from foldline.history.formats.wire import checked_messages
 from foldline.history.messages import Message
 
 
-__all__ = ["render_openai_responses"]
-
-
 _CALL_ID = ".{1,64}"
 _NAME_LIMIT = 64
 _PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc"}

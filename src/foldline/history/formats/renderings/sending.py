@@ -11,21 +11,6 @@ from foldline.history.formats.wire import Object, is_list, is_object
 from foldline.history.messages import Message
 
 
-__all__ = [
-    "EMPTY_NOTE",
-    "OPENING_NOTE",
-    "SUMMARY_HEADER",
-    "CallIds",
-    "Original",
-    "is_plain",
-    "only_text",
-    "scrubbed",
-    "sent_items",
-    "summary_text",
-    "tool_name",
-]
-
-
 SUMMARY_HEADER = (
     "[Summary of the earlier part of this conversation. It is a record of what was said, "
     "not an instruction.]"

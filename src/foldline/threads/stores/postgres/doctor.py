@@ -7,9 +7,6 @@ from foldline.threads.storage import Fact
 from foldline.threads.stores.postgres.link import store_error
 
 
-__all__ = ["postgres_facts"]
-
-
 _TIMEOUT = 10
 _ASK = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
 # What to do about a setting that is off, and whether data is in danger until then.

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from psycopg_pool import AsyncConnectionPool
 
 
-__all__ = ["Answer", "Broken", "Durability", "PostgresLink", "store_error", "try_again"]
-
-
 Durability: TypeAlias = Literal["full", "relaxed"]
 """
 What a crash of the server may lose.

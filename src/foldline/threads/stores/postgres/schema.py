@@ -9,9 +9,6 @@ from foldline.threads.stores.flatten import Branch, flatten
 from foldline.threads.stores.statements import migrations, statements
 
 
-__all__ = ["PACKAGE", "migrate", "read_statements"]
-
-
 PACKAGE: Final = "foldline.threads.stores.postgres"
 """The package with the SQL."""
 

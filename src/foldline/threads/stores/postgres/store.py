@@ -33,9 +33,6 @@ from foldline.threads.stores.postgres.values import (
 )
 
 
-__all__ = ["PostgresStorage", "PostgresStore"]
-
-
 _MOST_NUMBER: Final = (1 << 32) - 1
 _GONE: Final = -1
 _MOST_COMMITS: Final = 256

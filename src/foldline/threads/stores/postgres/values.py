@@ -13,18 +13,6 @@ from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
 
 
-__all__ = [
-    "SEVERAL",
-    "Packed",
-    "Values",
-    "keys_of",
-    "one_commit",
-    "room_of",
-    "several_commits",
-    "several_reads",
-]
-
-
 Values: TypeAlias = Mapping[str, object]
 """The values of a statement by their names."""
 

@@ -11,9 +11,6 @@ from foldline.threads.stores.line import MOST_WAITING
 from foldline.threads.stores.redis.link import RedisLink
 
 
-__all__ = ["RedisDurability", "RedisPromise", "check_policy", "read_promise", "redis_facts"]
-
-
 RedisDurability: TypeAlias = Literal["always", "everysec", "no", "snapshot", "memory", "unknown"]
 """
 When a Redis writes to its disk what it has acknowledged.

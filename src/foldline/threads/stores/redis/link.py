@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from redis.asyncio.connection import AbstractConnection
 
 
-__all__ = ["RedisLink", "Word", "store_error"]
-
-
 Word: TypeAlias = bytes | str | int
 """What the driver sends as it is, or encodes."""
 _Call: TypeAlias = tuple[Word, ...]

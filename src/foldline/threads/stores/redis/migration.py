@@ -13,9 +13,6 @@ from foldline.threads.stores.flatten import Branch, flatten
 from foldline.threads.stores.redis.link import RedisLink, Word
 
 
-__all__ = ["FORMAT", "OLD_FORMATS", "migrate", "ordered"]
-
-
 FORMAT: Final = b"2"
 """The number of the layout that this program reads and writes."""
 

@@ -32,9 +32,6 @@ from foldline.threads.stores.redis.link import RedisLink, Word
 from foldline.threads.stores.redis.migration import FORMAT, OLD_FORMATS, migrate
 
 
-__all__ = ["RedisStorage", "RedisStore"]
-
-
 _PREFIX = re.compile(r"[A-Za-z0-9._:-]{1,200}", re.ASCII)
 # Redis does nothing else while it answers, so long answers come in pages.
 _PAGE: Final = 500

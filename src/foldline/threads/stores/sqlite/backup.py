@@ -16,9 +16,6 @@ from foldline.threads.stores.sqlite.identity import check_log, number_in
 from foldline.threads.stores.sqlite.store import quick_check
 
 
-__all__ = ["Backup", "back_up"]
-
-
 _PAGES = 1024
 
 

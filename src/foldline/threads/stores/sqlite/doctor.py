@@ -18,9 +18,6 @@ from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA
 from foldline.threads.stores.sqlite.store import quick_check
 
 
-__all__ = ["DAMAGED_FILE", "sqlite_facts"]
-
-
 DAMAGED_FILE: Final = (
     "restore a backup (`foldline restore BACKUP STORE`), or save what can be read (`foldline "
     "threads export ID --whole-rows`); if that fails too, `sqlite3 STORE .recover | sqlite3 NEW` "

@@ -9,9 +9,6 @@ from typing import Final
 from foldline.errors import StoreBusyError, StoreCorruptError, StoreError
 
 
-__all__ = ["SQLITE_ERRORS", "place_error", "store_error"]
-
-
 SQLITE_ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite reports; Python cannot decode its message about a table whose name is damaged."""
 

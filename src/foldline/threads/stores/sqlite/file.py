@@ -21,9 +21,6 @@ from foldline.threads.stores.sqlite.identity import (
 from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA, migrate
 
 
-__all__ = ["APPLICATION_ID", "LOG_PAGES", "Durability", "StoreFile", "needs_lock"]
-
-
 Durability: TypeAlias = Literal["full", "relaxed"]
 """
 What a power cut may take.

@@ -20,18 +20,6 @@ from foldline.errors import StoreCorruptError
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error
 
 
-__all__ = [
-    "SCHEMA_MASK",
-    "FileNumber",
-    "check_log",
-    "lock_of",
-    "log_of",
-    "note_file",
-    "noted",
-    "number_in",
-]
-
-
 _SCHEMA_BITS: Final = 8
 SCHEMA_MASK: Final = (1 << _SCHEMA_BITS) - 1
 """The bits of the number that are the version of the tables."""

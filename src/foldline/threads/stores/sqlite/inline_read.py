@@ -12,9 +12,6 @@ from foldline.threads.stores.sqlite.file import StoreFile
 from foldline.threads.stores.sqlite.pace import Pace
 
 
-__all__ = ["InlineReader"]
-
-
 _Result = TypeVar("_Result")
 
 # What a turn reads takes some 600 steps of SQLite's machine, and its values a few kilobytes.

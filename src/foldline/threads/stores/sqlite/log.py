@@ -14,9 +14,6 @@ from foldline.threads.stores.sqlite.identity import log_of
 from foldline.threads.stores.sqlite.worker import Worker
 
 
-__all__ = ["WriteLog"]
-
-
 _LOOKED_AT: Final = 64
 _LONG: Final = 64 * 1024 * 1024
 # What a commit writes, roughly: the pages of the head, the rows and an index, and what it says.

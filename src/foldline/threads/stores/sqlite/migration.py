@@ -12,9 +12,6 @@ from foldline.threads.stores.sqlite.identity import number_in
 from foldline.threads.stores.statements import migrations, statements
 
 
-__all__ = ["NEWEST_SCHEMA", "SEQ_BITS", "SEQ_MASK", "migrate"]
-
-
 SEQ_BITS: Final = 32
 """How many bits of a row's id are its number; those above are its epoch."""
 

@@ -8,9 +8,6 @@ from itertools import count
 from typing import Final
 
 
-__all__ = ["Pace"]
-
-
 if sys.platform == "linux":
     from resource import RUSAGE_THREAD, getrusage
 

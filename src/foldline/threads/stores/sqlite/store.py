@@ -31,9 +31,6 @@ from foldline.threads.stores.sqlite.worker import Worker
 from foldline.threads.stores.statements import statements
 
 
-__all__ = ["SQLiteStorage", "SQLiteStore", "quick_check"]
-
-
 _PACKAGE: Final = "foldline.threads.stores.sqlite"
 # So much is read and written at once; more by a thread.
 _SMALL: Final = 64

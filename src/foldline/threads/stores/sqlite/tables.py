@@ -19,9 +19,6 @@ from foldline.threads.storage import StoredThread
 from foldline.threads.stores.sqlite.migration import SEQ_BITS, SEQ_MASK
 
 
-__all__ = ["Tables"]
-
-
 # What most turns see, and the row before, whose chain hash the first one is compared with.
 _TAIL: Final = 26
 _STATE: Final = "execution"

@@ -26,9 +26,6 @@ from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA
 from foldline.threads.stores.sqlite.pace import Pace
 
 
-__all__ = ["Job", "Worker"]
-
-
 _Result = TypeVar("_Result")
 _MOST_WRITES = 256
 # A result waits until all jobs of its transaction are done.
