@@ -3,6 +3,7 @@
 import pytest
 
 from foldline.history.messages import Message, Role
+from foldline.history.parts import ToolCallPart
 from foldline.providers.digest.outline import STRIDE, Item, share_out
 from foldline.providers.digest.requests import asks, offer_requests, offer_tail
 from foldline.providers.digest.span import Speech
@@ -241,3 +242,43 @@ def test_a_rule_that_the_view_shows_is_repeated_where_there_is_room(
     request = SummaryRequest(messages=tuple(said), prompt="", budget=budget, shown=(rule,))
 
     assert write_digest(request).count(rule) == times
+
+
+def test_the_first_request_outlives_a_view_that_quotes_none() -> None:
+    """While the newest request is shown alone, the first one keeps its place before ids."""
+    goal = "Paint the red car for Ann Miller."
+    said = [Message.user(goal), *(Message.user(f"Then the {word}.") for word in ("door", "roof"))]
+    for number in range(10_000, 30_000, 211):
+        asked = ToolCallPart("c", "look_up", f'{{"order": "LM-{number}-A{number}"}}')
+        said += Message.assistant("", tool_calls=[asked]), Message.tool("c", "{}")
+    said.append(Message.user("And the wheels?"))
+    request = SummaryRequest(
+        messages=tuple(said), prompt="", budget=340, shown=("And the wheels?",)
+    )
+
+    assert goal in write_digest(request)
+
+
+def test_no_line_repeats_an_id_that_a_sentence_names() -> None:
+    """What is said of an id says more than a list of ids does."""
+    said = [Message.user("Where is my order?"), Message.assistant("LM-19530 is in Lisbon.")]
+    said += [
+        Message.assistant(f"The {word} stands beside the {word} of the other house.")
+        for word in ("chair", "table", "lamp", "bed", "shelf", "mirror")
+    ]
+    digest = write_digest(SummaryRequest(messages=tuple(said), prompt="", budget=400))
+
+    assert digest.count("LM-19530") == 1
+
+
+def test_requests_have_what_the_rest_leaves() -> None:
+    """Once all is told, requests of earlier records that had no room are told too."""
+    requests = [Item("Paint the red car for Ann.", 1), Item("Paint the blue one for Bob.", 0)]
+    said = [Item("user: Paint the red car for Ann.", 1)]
+    offers = {Section.REQUESTS: requests, Section.SAID: said}
+
+    lines = share_out(offers, budget=26, count=in_words)
+
+    assert {"Paint the red car for Ann.", "Paint the blue one for Bob."} <= {
+        line.removeprefix("user: ") for one in lines.values() for line in one
+    }
