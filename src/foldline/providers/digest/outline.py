@@ -239,8 +239,7 @@ def share_out(
     for section in sections:
         limit = max((budget - asked) * shares.get(section, 0) // 100, least.get(section, 0))
         pick(section, limit, offers[section])
-    left = [section for section in shares if section is not Section.RULES]
-    for section in left:
+    for section in (left := [one for one in shares if one is not Section.RULES]):
         pick(section, budget, offers[section])
     # Only now is it certain which requests are shown; no other section repeats them.
     shown = taken[Section.REQUESTS].texts
