@@ -176,7 +176,7 @@ def entry(id: str, parent: str | None, kind: str = "message", **fields: Any) -> 
 
 
 def test_a_branch_that_was_left_is_no_part_of_the_conversation() -> None:
-    """What leads to the last line is read; what was told of another branch is printed."""
+    """What leads to the last line is read; the summary of another branch is printed."""
     session = read_one(
         HEADER,
         entry("a", None),

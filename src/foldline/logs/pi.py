@@ -4,7 +4,7 @@ Sessions of the coding agent pi.
 JSON lines: a `session` header, then `message` lines beside changes of model and level. Since its
 version 2 they are a tree (`parentId`): those that lead to the last line are read, in the order of the file,
 those that a compaction left out included. What a compaction wrote is kept in the metadata of the message
-before it, and what was told of a branch that was left is printed, as is what an extension says. A thinking
+before it, and the summary of a branch that was left is printed, as is what an extension says. A thinking
 signature belongs to the vendor's request that made it and is left out.
 """
 
