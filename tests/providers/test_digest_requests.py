@@ -259,16 +259,17 @@ def test_the_first_request_outlives_a_view_that_quotes_none() -> None:
     assert goal in write_digest(request)
 
 
-def test_no_line_repeats_an_id_that_a_sentence_names() -> None:
-    """What is said of an id says more than a list of ids does."""
-    said = [Message.user("Where is my order?"), Message.assistant("LM-19530 is in Lisbon.")]
+def test_no_line_repeats_a_day_that_a_sentence_names() -> None:
+    """What is said of a day says more than a list of days does; an id stays in its list."""
+    said = [Message.user("Where is my order?"), Message.assistant("LM-19530 comes on 3 December.")]
     said += [
         Message.assistant(f"The {word} stands beside the {word} of the other house.")
         for word in ("chair", "table", "lamp", "bed", "shelf", "mirror")
     ]
     digest = write_digest(SummaryRequest(messages=tuple(said), prompt="", budget=400))
 
-    assert digest.count("LM-19530") == 1
+    assert digest.count("3 December") == 1
+    assert digest.count("LM-19530") == 2
 
 
 def test_requests_have_what_the_rest_leaves() -> None:

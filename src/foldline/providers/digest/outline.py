@@ -22,6 +22,8 @@ FAILED = "failed: "
 """What the line of a call that failed begins with."""
 
 _HEADING = "## "
+# What a day is called if nothing names it.
+_DAYS = "dates"
 
 STRIDE = 1 << 32
 """How far the places of one message are from those of the next; more than it has sentences."""
@@ -218,8 +220,8 @@ def share_out(
     """
     Return the lines of each section that has any, together at most *budget* tokens.
 
-    What a request and another section would both show is shown once. The requests that come *first* are
-    given what they take before anything else is; if none does, ids come before requests.
+    What a request and another section would both show is shown once. The requests that come *first*
+    are given what they take first; if none does, ids come before requests.
     """
     shares = _shares(offers, budget)
     late, offers = _late(offers, budget)
@@ -253,11 +255,10 @@ def share_out(
             unsaid[section] = _unsaid(unsaid[section], taken[Section.LAST].texts, section)
         if section is not Section.REQUESTS:
             pick(section, budget, unsaid[section])
-    pick(Section.REQUESTS, budget, _with_rest(offers[Section.REQUESTS], taken))
+    late = {Section.REQUESTS: _with_rest(offers[Section.REQUESTS], taken), **late}
     for section, items in late.items():
         pick(section, budget, items)
-    found = _in_order({name: selection.items for name, selection in taken.items()})
-    return {name: lay_out(items) for name, items in found.items() if items}
+    return _laid_out({name: selection.items for name, selection in taken.items()})
 
 
 def untold(
@@ -266,7 +267,7 @@ def untold(
     *,
     budget: int,
 ) -> Mapping[Section, Sequence[Item]]:
-    """Return *offers* without the seen identifiers that sentences in *lines* name and will name."""
+    """Return *offers* without the days and weak identifiers that sentences in *lines* name."""
     if not _shares(offers, budget)[Section.SAID]:
         return offers
     told = "\n".join(line for section in TOLD for line in lines.get(section, ()))
@@ -276,10 +277,11 @@ def untold(
 
 
 def _is_named(item: Item, told: str) -> bool:
-    # A path has its folder as its group.
-    name = f"{item.group}{item.text}" if item.group.endswith("/") else item.text
-    return name in told and bool(
-        re.search(rf"(?<![\w./-])(?<!\d,){re.escape(name)}(?![\w/-]|[.,:]\w)", told)
+    name = item.text
+    return (
+        (item.is_weak or item.group == _DAYS)
+        and name in told
+        and bool(re.search(rf"(?<![\w./-])(?<!\d,){re.escape(name)}(?![\w/-]|[.,:]\w)", told))
     )
 
 
@@ -288,6 +290,10 @@ def _with_rest(items: Sequence[Item], taken: Mapping[Section, _Selection]) -> Se
     told = "\n".join(text for selection in taken.values() for text in selection.texts)
     asked = taken[Section.REQUESTS].items
     return [*asked, *(item for item in items if item.text not in told)]
+
+
+def _laid_out(found: Mapping[Section, Sequence[Item]]) -> dict[Section, tuple[str, ...]]:
+    return {name: lay_out(items) for name, items in _in_order(found).items() if items}
 
 
 def _in_order(found: Mapping[Section, Sequence[Item]]) -> Mapping[Section, Sequence[Item]]:
