@@ -85,8 +85,8 @@ exchanges counted by bisect_right
 - len(self._users) - bisect_left(self._users, start)
 + len(self._users) - bisect_right(self._users, start)
 tokens of system messages counted in the tail
-- return self.tokens(start)
-+ return self.tokens(start) + self._system_tokens
+- else self.tokens(start)
++ else self.tokens(start) + self._system_tokens
 each copy hashes all of it again
 -         self.digest(max(self._first, self._length // _HASHED * _HASHED))
 +         pass
@@ -109,8 +109,8 @@ a call without a result at the end is no damage
 - return bool(self._asked) or self._last_damage >= start
 + return self._last_damage >= start
 a text between a call and its result is no damage
-- elif self._asked:
-+ elif False:
+- if not is_text or self._asked:
++ if not is_text:
 
 history/media.py: history/test_media.py
 the preview of a photo is taken for it

@@ -329,7 +329,7 @@ a count keeps more for a log
 
 reduction/verdict.py: reduction/test_near_ceiling.py
 a fold that pays keeps no more for a log
-- unit, keep = case.unit, case.keep
+- unit, keep = case.unit, case.paying_keep
 + unit, keep = case.unit, case.target
 a quarter of a request is counted in another unit
 - case.keep if limits is None else case.budget.keep

@@ -212,8 +212,8 @@ a document is known by its bytes alone
 - if known is not None and known[0] == stored:
 + if known is not None and known[0][1] == stored[1]:
 a document of any size is remembered
-- if checked is not None and len(stored[1]) <= MOST_BYTES:
-+ if checked is not None:
+- is_fixed and len(stored[1]) <= MOST_BYTES:
++ is_fixed:
 every thread is remembered
 - self._threads.clear()
 + pass
