@@ -24,6 +24,8 @@ FAILED = "failed: "
 _HEADING = "## "
 # What a day is called if nothing names it.
 _DAYS = "dates"
+# What stands around a word and is no part of it.
+_AROUND = re.compile(r"[^\w\s]*\s+[^\w\s]*|[^\w\s]+\Z").sub
 
 STRIDE = 1 << 32
 """How far the places of one message are from those of the next; more than it has sentences."""
@@ -270,19 +272,17 @@ def untold(
     """Return *offers* without the days and weak identifiers that sentences in *lines* name."""
     if not _shares(offers, budget)[Section.SAID]:
         return offers
-    told = "\n".join(line for section in TOLD for line in lines.get(section, ()))
     seen = offers.get(Section.SEEN, ())
+    if not any(item.is_weak or item.group == _DAYS for item in seen):
+        return offers
+    told = "\n".join(line for section in TOLD for line in lines.get(section, ()))
+    told = f" {_AROUND(' ', told)} "
     others = [item for item in seen if not _is_named(item, told)]
     return offers if len(others) == len(seen) else {**offers, Section.SEEN: others}
 
 
 def _is_named(item: Item, told: str) -> bool:
-    name = item.text
-    return (
-        (item.is_weak or item.group == _DAYS)
-        and name in told
-        and bool(re.search(rf"(?<![\w./-])(?<!\d,){re.escape(name)}(?![\w/-]|[.,:]\w)", told))
-    )
+    return (item.is_weak or item.group == _DAYS) and f" {item.text} " in told
 
 
 def _with_rest(items: Sequence[Item], taken: Mapping[Section, _Selection]) -> Sequence[Item]:

@@ -237,13 +237,17 @@ class _Page(Struct, frozen=True):
 
     def fitted(self, offers: _Offers) -> SummaryRecord | None:
         """Return the record of what fits of *offers*; None if nothing does."""
-        # The parts may count less or more than the whole: one more try has what is left over.
+        # The parts may count less or more than the whole: one more try has what is left over, and the
+        # room of what is named twice.
         limit = self.budget - self.count(header(self.counts))
         found, left = self._within(offers, limit)
-        if found is None or left <= self.budget // 32:
+        if found is None:
+            return None
+        fewer = untold(offers, found.sections, budget=limit)
+        if fewer is offers and left <= self.budget // 32:
             return found
-        more, unused = self._within(offers, limit + left)
-        return more if unused < left else found
+        more, unused = self._within(fewer, limit + left)
+        return more or found if unused < left or fewer is not offers else found
 
     def _within(self, offers: _Offers, limit: int) -> tuple[SummaryRecord | None, int]:
         while limit > 0:
@@ -268,9 +272,6 @@ class _Page(Struct, frozen=True):
         elif self.budget <= TIGHT:
             first = [item for item in first if not _only_asks(item)]
         lines = share_out(offers, budget=limit, count=self.count, first=first)
-        if (fewer := untold(offers, lines, budget=limit)) is not offers:
-            offers = fewer
-            lines = share_out(offers, budget=limit, count=self.count, first=first)
         gone = evicted(offers, lines, before=material.earlier.records)
         is_noted = self.budget >= LEAST_BUDGET
         return noted(lines, gone, material.request.recallable if is_noted else None)
