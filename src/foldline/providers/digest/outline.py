@@ -6,9 +6,9 @@ span with tool calls depends on its identifiers, one without on what was said, s
 tables. Both are measured by `python -m bench quality`.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from string import punctuation
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -25,7 +25,7 @@ _HEADING = "## "
 # What a day is called if nothing names it.
 _DAYS = "dates"
 # What stands around a word and is no part of it.
-_AROUND = re.compile(r"[^\w\s]*\s+[^\w\s]*|[^\w\s]+\Z").sub
+_AROUND = punctuation + "“”„‘’«»…–—·。，、；：！？（）「」"  # noqa: RUF001 - signs of other scripts
 
 STRIDE = 1 << 32
 """How far the places of one message are from those of the next; more than it has sentences."""
@@ -276,7 +276,7 @@ def untold(
     if not any(item.is_weak or item.group == _DAYS for item in seen):
         return offers
     told = "\n".join(line for section in TOLD for line in lines.get(section, ()))
-    told = f" {_AROUND(' ', told)} "
+    told = f" {' '.join(word.strip(_AROUND) for word in told.split())} "
     others = [item for item in seen if not _is_named(item, told)]
     return offers if len(others) == len(seen) else {**offers, Section.SEEN: others}
 
