@@ -170,7 +170,8 @@ async def test_a_job_that_its_workers_die_of_is_given_up(postgres_dsn: str) -> N
 
 async def test_a_worker_that_lives_keeps_its_job(postgres_dsn: str) -> None:
     """The sweep takes over from the dead alone, and the status counts these."""
-    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn, turn_lease=LEASE))
+    # With the usual lease, so that it lives also where the test stands still.
+    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn))
     async with workers:
         await workers.answer("t", "hi")
         worker, _ = await _taken(workers)
