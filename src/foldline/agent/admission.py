@@ -117,9 +117,8 @@ def check_turn_id(turn_id: object) -> None:
         raise ConfigError(message)
 
 
-def _run_of(thread: ConversationThread) -> tuple[str, bool] | None:
-    """Return what changes with each turn that ends on *thread*."""
-    state = thread.execution_state
+def _run_of(state: AgentLoopState | None) -> tuple[str, bool] | None:
+    """Return what of *state* changes with each turn that ends."""
     return None if state is None else (state.run_id, state.is_open)
 
 
@@ -136,7 +135,7 @@ class Admission:
         self._turn_id = policy.turn_id or (given[-1].id if given else None)
         self._given = digest_of_input(given) if self._turn_id else b""
         self._has_waited = self._has_said = False
-        self._run = _run_of(thread)
+        self._known_state = thread.execution_state
         self.waited = 0.0
         """How many seconds it has waited for turns of others."""
         self._is_stale = self._is_fresh = False
@@ -308,7 +307,9 @@ class Admission:
         thread = self._thread
         if self._has_waited:
             return True
-        return _run_of(thread) != self._run and not await is_waiting(thread)
+        return _run_of(thread.execution_state) != _run_of(
+            self._known_state
+        ) and not await is_waiting(thread)
 
     async def _found_closed(self) -> Entry:
         """Return how to go on where no run is open; what is answered is not asked again."""

@@ -42,6 +42,7 @@ RESULT = "result"
 """What wraps the answer of a tool that is no object."""
 
 _ROLES = frozenset({"user", "model", "function", "tool", "None"})
+_OWN = ({"output"}, {"error"})
 # Which of them are made of others, or only say how a part is to be read.
 _BESIDE = ("part_metadata", "thought", "thought_signature", "media_resolution", "video_metadata")
 
@@ -91,6 +92,11 @@ def _said(answer: Object) -> str | tuple[ResponseContent, ...]:
     beside = (content_parts(maybe_object(one)) for one in maybe_list(answer.get("parts")))
     media = [one for one in chain.from_iterable(beside) if isinstance(one, BlobPart | UriPart)]
     return (TextPart(text), *media) if media else text
+
+
+def own_answer(response: Object) -> Any:
+    """Return what the only field of *response* says, as the tools of Gemini CLI have one; else itself."""
+    return next(iter(response.values())) if response.keys() in _OWN else response
 
 
 def tool_of(part: Object) -> str | None:

@@ -35,7 +35,7 @@ from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart, 
 from foldline.history.unnamed import with_ids
 from foldline.logs.bodies import messages_of
 from foldline.logs.document import Document
-from foldline.logs.gemini import content_parts, tool_of
+from foldline.logs.gemini import content_parts, own_answer, tool_of
 from foldline.logs.importer import Importer, Reading, Session, read_each
 
 
@@ -175,12 +175,9 @@ def _answers(result: Any) -> Iterator[Any]:
     """Yield what the parts of *result* say; a tool of the agent has one field, its output or error."""
     for one in result if is_list(result) else [result]:
         answer = maybe_object(maybe_object(one).get("functionResponse"))
-        response = maybe_object(answer.get("response"))
-        if response.keys() in ({"output"}, {"error"}):
-            (text,) = response.values()
-            yield TextPart(text if isinstance(text, str) else json_text(text))
-        elif answer:
-            yield TextPart(json_text(response))
+        if answer:
+            said = own_answer(maybe_object(answer.get("response")))
+            yield TextPart(said if isinstance(said, str) else json_text(said))
         else:
             yield from chain.from_iterable(map(content_parts, _blocks(one)))
 

@@ -12,7 +12,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from foldline.history.formats.responses import usage_or_none
+from foldline.history.formats.responses import usage_apart
 from foldline.history.formats.wire import (
     Object,
     as_object,
@@ -132,14 +132,13 @@ def _id(part: Object) -> str:
 
 def _usage(tokens: Object) -> Usage | None:
     cache = maybe_object(tokens.get("cache"))
-    read, written = maybe_count(cache.get("read")), maybe_count(cache.get("write"))
     thought = maybe_count(tokens.get("reasoning"))
-    return usage_or_none(
-        input_tokens=maybe_count(tokens.get("input")) + read + written,
-        output_tokens=maybe_count(tokens.get("output")) + thought,
-        cache_read_tokens=read,
-        cache_write_tokens=written,
-        reasoning_tokens=thought,
+    return usage_apart(
+        fresh=tokens.get("input"),
+        read=cache.get("read"),
+        written=cache.get("write"),
+        output=maybe_count(tokens.get("output")) + thought,
+        reasoning=thought,
     )
 
 

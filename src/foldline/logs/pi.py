@@ -10,7 +10,7 @@ signature belongs to the vendor's request that made it and is left out.
 
 from functools import partial
 
-from foldline.history.formats.responses import usage_or_none
+from foldline.history.formats.responses import usage_apart
 from foldline.history.formats.wire import (
     Object,
     as_list,
@@ -193,13 +193,11 @@ def _plain(said: Object) -> str:
 
 
 def _usage(report: Object) -> Usage | None:
-    cache_read = maybe_count(report.get("cacheRead"))
-    cache_write = maybe_count(report.get("cacheWrite"))
-    return usage_or_none(
-        input_tokens=maybe_count(report.get("input")) + cache_read + cache_write,
-        output_tokens=maybe_count(report.get("output")),
-        cache_read_tokens=cache_read,
-        cache_write_tokens=cache_write,
+    return usage_apart(
+        fresh=report.get("input"),
+        read=report.get("cacheRead"),
+        written=report.get("cacheWrite"),
+        output=report.get("output"),
     )
 
 

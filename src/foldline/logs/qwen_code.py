@@ -20,10 +20,7 @@ from foldline.history.formats.wire import (
 )
 from foldline.history.messages import Message, Usage
 from foldline.logs.bodies import messages_of
-from foldline.logs.gemini import RESULT, content_parts, tool_of
-
-
-_ANSWERS = ({"output"}, {"error"})
+from foldline.logs.gemini import RESULT, content_parts, own_answer, tool_of
 
 
 def messages_of_line(line: Object) -> list[Message]:
@@ -50,18 +47,17 @@ def _blocks(content: Object) -> Iterator[Object]:
     for block in map(maybe_object, maybe_list(content.get("parts"))):
         answer = maybe_object(block.get("functionResponse"))
         response = maybe_object(answer.get("response"))
-        if response.keys() in _ANSWERS:
-            (said,) = response.values()
-            yield {**block, "functionResponse": {**answer, "response": {RESULT: said}}}
-        else:
+        if (said := own_answer(response)) is response:
             yield block
+        else:
+            yield {**block, "functionResponse": {**answer, "response": {RESULT: said}}}
 
 
 def _usage(report: Object) -> Usage | None:
-    thought = maybe_count(report.get("thoughtsTokenCount"))
+    # Unlike Google's own, its answers are counted with their thoughts.
     return usage_or_none(
         input_tokens=maybe_count(report.get("promptTokenCount")),
         output_tokens=maybe_count(report.get("candidatesTokenCount")),
         cache_read_tokens=maybe_count(report.get("cachedContentTokenCount")),
-        reasoning_tokens=thought,
+        reasoning_tokens=maybe_count(report.get("thoughtsTokenCount")),
     )

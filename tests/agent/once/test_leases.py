@@ -9,6 +9,7 @@ from time import monotonic
 import pytest
 
 from foldline import Agent, MemoryStore, Message, SQLiteStore
+from foldline.agent.result import TurnResult
 from foldline.agent.service import begun
 from foldline.errors import ModelError, RunStartError, ThreadConflictError, TurnRunningError
 from foldline.testing.model import ScriptedModel, calls
@@ -248,22 +249,29 @@ async def test_a_worker_that_was_taken_over_writes_nothing(
         assert await texts(thread) == ["hello", "answer to hello"]
 
 
+async def overtaken(
+    store: ThreadStore, clock: Clock, slow: GatedModel, other: GatedModel
+) -> list["asyncio.Task[TurnResult]"]:
+    """Return a run that waits for *slow* and one of the same turn that has taken it over."""
+    runs: list[asyncio.Task[TurnResult]] = []
+    for model in (slow, other):
+        clock.now += timedelta(seconds=16)
+        run = Agent(model).run("hello", thread=await store.thread("t"), turn_id="id")
+        runs.append(asyncio.create_task(run))
+        await model.asked.wait()
+    return runs
+
+
 async def test_who_was_taken_over_gets_the_answer(store: ThreadStore, clock: Clock) -> None:
     """If its turn has an id, a worker that stood still returns the answer of the one who took over."""
     slow, other = GatedModel(), GatedModel()
     async with store:
-        thread = await store.thread("t")
-        first = asyncio.create_task(Agent(slow).run("hello", thread=thread, turn_id="id"))
-        await slow.asked.wait()
-        clock.now += timedelta(seconds=16)
-        thread = await store.thread("t")
-        second = asyncio.create_task(Agent(other).run("hello", thread=thread, turn_id="id"))
-        await other.asked.wait()
+        first, second = await overtaken(store, clock, slow, other)
         slow.gate.set()
         await asyncio.sleep(0)
         other.gate.set()
         results = await asyncio.gather(first, second)
-        said = await texts(thread)
+        said = await texts(await store.thread("t"))
 
     assert [one.text for one in results] == ["answer to hello"] * 2
     assert said == ["hello", "answer to hello"]
@@ -287,13 +295,7 @@ async def test_who_took_over_may_end_while_it_is_looked_for() -> None:
     slow, other, clock = GatedModel(), GatedModel(), Clock()
     storage = Halting(clock=lambda: clock().timestamp())
     async with ThreadStore(storage, clock=clock) as store:
-        thread = await store.thread("t")
-        first = asyncio.create_task(Agent(slow).run("hello", thread=thread, turn_id="id"))
-        await slow.asked.wait()
-        clock.now += timedelta(seconds=16)
-        thread = await store.thread("t")
-        second = asyncio.create_task(Agent(other).run("hello", thread=thread, turn_id="id"))
-        await other.asked.wait()
+        first, second = await overtaken(store, clock, slow, other)
 
         async def end() -> None:
             other.gate.set()

@@ -226,15 +226,13 @@ def anthropic_usage(report: Object) -> Usage | None:
     if not maybe_count(report.get("input_tokens")) + maybe_count(report.get("output_tokens")):
         apart = map(maybe_object, maybe_list(report.get("iterations")))
         report = next((one for one in apart if one.get("type") == "compaction"), report)
-    cache_read = maybe_count(report.get("cache_read_input_tokens"))
-    cache_write = maybe_count(report.get("cache_creation_input_tokens"))
     written = maybe_object(report.get("output_tokens_details"))
-    return usage_or_none(
-        input_tokens=maybe_count(report.get("input_tokens")) + cache_read + cache_write,
-        output_tokens=maybe_count(report.get("output_tokens")),
-        cache_read_tokens=cache_read,
-        cache_write_tokens=cache_write,
-        reasoning_tokens=maybe_count(written.get("thinking_tokens")),
+    return usage_apart(
+        fresh=report.get("input_tokens"),
+        read=report.get("cache_read_input_tokens"),
+        written=report.get("cache_creation_input_tokens"),
+        output=report.get("output_tokens"),
+        reasoning=written.get("thinking_tokens"),
     )
 
 
@@ -252,13 +250,25 @@ def gemini_usage(report: Object) -> Usage | None:
 
 def converse_usage(report: Object) -> Usage | None:
     """Return the counts of a Converse *report*; None without any."""
-    cache_read = maybe_count(report.get("cacheReadInputTokens"))
-    cache_write = maybe_count(report.get("cacheWriteInputTokens"))
+    return usage_apart(
+        fresh=report.get("inputTokens"),
+        read=report.get("cacheReadInputTokens"),
+        written=report.get("cacheWriteInputTokens"),
+        output=report.get("outputTokens"),
+    )
+
+
+def usage_apart(
+    *, fresh: Any, read: Any, written: Any, output: Any, reasoning: Any = 0
+) -> Usage | None:
+    """Return the counts of a vendor that counts *fresh* input apart from that of the cache; None without any."""
+    cache_read, cache_write = maybe_count(read), maybe_count(written)
     return usage_or_none(
-        input_tokens=maybe_count(report.get("inputTokens")) + cache_read + cache_write,
-        output_tokens=maybe_count(report.get("outputTokens")),
+        input_tokens=maybe_count(fresh) + cache_read + cache_write,
+        output_tokens=maybe_count(output),
         cache_read_tokens=cache_read,
         cache_write_tokens=cache_write,
+        reasoning_tokens=maybe_count(reasoning),
     )
 
 

@@ -273,16 +273,16 @@ def untold(
     if not _shares(offers, budget)[Section.SAID]:
         return offers
     seen = offers.get(Section.SEEN, ())
-    if not any(item.is_weak or item.group == _DAYS for item in seen):
+    if not any(map(_gives_way, seen)):
         return offers
     told = "\n".join(line for section in TOLD for line in lines.get(section, ()))
     told = f" {' '.join(word.strip(_AROUND) for word in told.split())} "
-    others = [item for item in seen if not _is_named(item, told)]
+    others = [one for one in seen if not (_gives_way(one) and f" {one.text} " in told)]
     return offers if len(others) == len(seen) else {**offers, Section.SEEN: others}
 
 
-def _is_named(item: Item, told: str) -> bool:
-    return (item.is_weak or item.group == _DAYS) and f" {item.text} " in told
+def _gives_way(item: Item) -> bool:
+    return item.is_weak or item.group == _DAYS
 
 
 def _with_rest(items: Sequence[Item], taken: Mapping[Section, _Selection]) -> Sequence[Item]:

@@ -180,23 +180,20 @@ def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) 
     prices = [len(text) + _OVERHEAD for text in texts]
     most_more = [0 if numbers.isdisjoint(words) else _NUMBER for words in said]
 
-    def price_of(index: int) -> int:
+    def rank_of(index: int) -> int:
         more = min(lacking[index], most_more[index])
         return -(lacking[index] + more) * _GRADES // prices[index]
 
     # Of those that say equally much the first and the newest come first, then some from everywhere.
     order = [index * _GOLDEN % _TURN for index in range(len(texts))]
     order[-1:] = [0]
-    heap = [
-        (-(lack + min(lack, more)) * _GRADES // price, order[index], index)
-        for index, (lack, more, price) in enumerate(zip(lacking, most_more, prices, strict=True))
-    ]
+    heap = [(rank_of(index), order[index], index) for index in range(len(texts))]
     heapify(heap)
     chosen: list[int] = []
     while heap and len(chosen) < most and heap[0][0] < 0:
         # What was worth most may be worth less now; nothing is ever worth more than before.
         value, place, index = heap[0]
-        now = price_of(index)
+        now = rank_of(index)
         if now > value:
             heapreplace(heap, (now, place, index))
             continue

@@ -247,7 +247,7 @@ class _Page(Struct, frozen=True):
         if fewer is offers and left <= self.budget // 32:
             return found
         more, unused = self._within(fewer, limit + left)
-        return more or found if unused < left or fewer is not offers else found
+        return more if more is not None and (unused < left or fewer is not offers) else found
 
     def _within(self, offers: _Offers, limit: int) -> tuple[SummaryRecord | None, int]:
         while limit > 0:
