@@ -12,8 +12,8 @@ Anthropic's. How the lines become sessions:
   before it. If nothing is before it, the file continues another one and it stays a message.
 - `summary` lines name sessions, as `custom-title` and `ai-title` do since 2026: they become titles.
 - What the user says while the model works is an attachment, a `queued_command`, and no line of the user.
-  Files that he names, instructions and what hooks add are attachments, too, and printed; others only remind.
-- What the program says in the user's place (`isMeta`, an `origin` that is no human) is printed, but for
+  Named files, instructions and what hooks add are attachments too, and printed; others only remind.
+- What the program says in the user's place (`isMeta`, an `origin` that is not human) is printed, but for
   the text that a command of the user stands for.
 - Compactions may write older lines once more, with their ids: the first of them counts.
 - When the user goes back and says something else, the log forks (`parentUuid`, see
@@ -131,7 +131,7 @@ def _read(document: Document) -> tuple[Session, ...]:
 
 
 def _unwrapped(line: Object) -> Object:
-    """Return *line*, as the user's if it is an attachment that the model is shown as his."""
+    """Return *line*, as the user's if it is an attachment that the model reads in the user's place."""
     held = maybe_object(line.get("attachment"))
     if held.get("type") == "queued_command":
         content = held.get("prompt")
@@ -270,7 +270,7 @@ def _printed(message: Message) -> Message:
 
 
 def _is_printed(line: Object, thread: _Thread) -> bool:
-    """Whether the program says *line* in the user's place, where he has given no command."""
+    """Whether the program says *line* in the user's place, without a command of the user before it."""
     if _is_context(line):
         return True
     if origin := first_text(maybe_object(line.get("origin")), "kind"):
