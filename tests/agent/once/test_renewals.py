@@ -11,10 +11,10 @@ from foldline.errors import ThreadConflictError, TurnRunningError
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
-from foldline.threads.lease import Lease
+from foldline.threads.lease import NOBODY, Lease
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
-from tests.agent.once.gated import GatedModel
+from tests.agent.once.gated import ON_EVERY_STORE, GatedModel
 
 
 class Beating(MemoryStorage):
@@ -90,16 +90,24 @@ class Stalled(Beating):
             self.taken.append(change.lease.holder)
 
 
-async def test_who_stood_still_takes_its_lease_again() -> None:
+@ON_EVERY_STORE
+async def test_who_stood_still_takes_its_lease_again(
+    store: ThreadStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A lease that ran out in a model call, and that nobody else took, keeps a second click out."""
-    storage, model = Stalled(), GatedModel()
-    store, agent = ThreadStore(storage, turn_lease=0.06), Agent(model)
+    loop, model = asyncio.get_running_loop(), GatedModel()
+    time, agent = loop.time, Agent(model)
     async with store, asyncio.TaskGroup() as group:
         first = group.create_task(agent.run("hello", thread=await store.thread("t"), turn_id="id"))
-        for _ in range(2):
-            await storage.beat.wait()
-            storage.beat.clear()
+        await model.asked.wait()
         again = await store.thread("t")
+        assert again.lease is not None
+        # What a stall leaves: the time of the lease is over, and a sign of life is due.
+        assert await again.hold(Lease(again.lease.holder, NOBODY.seconds))
+        monkeypatch.setattr(loop, "time", lambda: time() + store.context.turn_lease)
+        async with asyncio.timeout(30):
+            while (again := await store.thread("t")).lease is None:
+                await asyncio.sleep(0)
         with pytest.raises(TurnRunningError):
             await agent.run("hello", thread=again, turn_id="id", on_conflict="error")
         model.gate.set()

@@ -38,10 +38,15 @@ _OPEN = (PLAIN, CHECKPOINTS)
 
 
 def _killed_twice(
-    first: Script, second: Script, *, step: int, moment: Moment = Moment.BEFORE
+    first: Script,
+    second: Script,
+    *,
+    step: int,
+    sample: int = _SAMPLE,
+    moment: Moment = Moment.BEFORE,
 ) -> tuple[int, Counter[str]]:
     """Kill *first*, then *second* on what is left; return how often both, and what was broken."""
-    every = step * _SAMPLE
+    every = step * sample
     broken: Counter[str] = Counter()
     cases = 0
     for ending in endings(first, prepare=first.prepare, step=every, moment=moment):
@@ -85,7 +90,7 @@ def test_resume_may_be_killed(script: Script) -> None:
 def test_every_continuation_may_be_killed(script: Script, moment: Moment) -> None:
     """The same after kills of every script, both ways."""
     second, step = (_RESUME_AGAIN, 2) if script in _TOOLS else (_APPEND_AGAIN, 3)
-    cases, broken = _killed_twice(script, second, step=step, moment=moment)
+    cases, broken = _killed_twice(script, second, step=step, sample=1, moment=moment)
 
     assert broken == {}
     assert cases >= (150 if script in _TOOLS else 15)
