@@ -24,6 +24,7 @@ from foldline.reduction.request import (
     SummaryRequest,
     aside,
 )
+from tests.passing import let_pass
 
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -44,18 +45,19 @@ def marked(count: int) -> list[Message]:
 
 
 class Reader:
-    """Writes at once, and from its reading *stop* on not at all."""
+    """Writes at once, and from its reading *stop* on not at all, for which *seconds* pass."""
 
     name = "reader"
 
-    def __init__(self, stop: int | None = None) -> None:
-        self.stop, self.requests = stop, list[SummaryRequest]()
+    def __init__(self, stop: int | None = None, *, seconds: float = 0.0) -> None:
+        self.stop, self.seconds, self.requests = stop, seconds, list[SummaryRequest]()
         self.waits = asyncio.Event()
 
     async def summarize(self, request: SummaryRequest) -> str:
         self.requests.append(request)
         if self.stop is not None and len(self.requests) > self.stop:
             self.waits.set()
+            let_pass(self.seconds)
             await asyncio.Event().wait()
         return f"what was said up to here, number {len(self.requests)}"
 
@@ -69,14 +71,13 @@ def reducer(
     asked: Reader,
     *,
     single: bool = True,
-    timeout: float = 60.0,
     cache: ReductionCache | None = None,
 ) -> HistoryReducer:
     return HistoryReducer(
         structs.replace(ROLLING, use_single_summary=single),
         summarizer=asked,
         summarizer_window=WINDOW,
-        timeout=timeout,
+        timeout=60.0,
         cache=cache,
         clock=lambda: NOW,
     )
@@ -135,8 +136,8 @@ async def test_a_fold_that_came_to_its_end_is_asked_for_again() -> None:
 @KINDS
 async def test_a_late_fold_is_gone_on_with(*, single: bool) -> None:
     """What was read is a reduction; the call after it reads the rest, and then nothing is due."""
-    asked, messages = Reader(stop=5), marked(60)
-    one = reducer(asked, single=single, timeout=2.0)
+    asked, messages = Reader(stop=5, seconds=60.0), marked(60)
+    one = reducer(asked, single=single)
     first = await one.reduce(messages)
     state = first.state
     assert state is not None
@@ -159,8 +160,8 @@ async def test_a_late_reading_of_one_long_message_is_gone_on_with() -> None:
     """It has no reduction of its own, so its parts come from memory."""
     words = " ".join(f"word{n}" for n in range(2_000))
     messages = [Message.user(words), *marked(8)]
-    asked, cache = Reader(stop=4), ReductionCache()
-    one = reducer(asked, timeout=2.0, cache=cache)
+    asked, cache = Reader(stop=4, seconds=60.0), ReductionCache()
+    one = reducer(asked, cache=cache)
     first = await one.reduce(messages)
     known = len(asked.requests)
     asked.stop = None

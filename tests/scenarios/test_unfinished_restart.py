@@ -15,21 +15,21 @@ CONFIG = HistoryReductionConfig(
 )
 
 
-def reducer(asked: Reader, *, timeout: float = 60.0) -> HistoryReducer:
+def reducer(asked: Reader) -> HistoryReducer:
     return HistoryReducer(
-        CONFIG, window=6_000, summarizer=asked, summarizer_window=700, timeout=timeout
+        CONFIG, window=6_000, summarizer=asked, summarizer_window=700, timeout=60.0
     )
 
 
 @pytest.mark.parametrize("archive", [False, True])
 async def test_what_was_not_read_is_read_after_a_restart(tmp_path: Path, *, archive: bool) -> None:
     """A stopgap in a store is replaced by what a summarizer reads, also of archived messages."""
-    first, second = Reader(stop=4), Reader()
+    first, second = Reader(stop=4, seconds=60.0), Reader()
     async with SQLiteStore(tmp_path / "threads.db") as store:
         thread = await store.thread("t")
         await thread.add_messages(marked(200))
         window = await thread.window()
-        made = await reducer(first, timeout=2.0).reduce(window.history, state=window.reduction)
+        made = await reducer(first).reduce(window.history, state=window.reduction)
         assert made.state is not None
         assert made.event.reason in {Reason.READ_IN_PART, Reason.CEILING_REACHED}
         assert made.state.unread_from is not None

@@ -42,7 +42,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     workers: int = 4
     concurrency: int = 5
     lease: float = 3.0
-    kill_every: float = 3.0
+    kill_every: int
+    """After how many calls of the model one of them is killed, however fast the machine is."""
     restarts: int = 1
     thinks: float = 0.03
     """How many seconds the model takes."""
@@ -129,6 +130,7 @@ class Storm:
         self.outages: list[float] = []
         self._running: list[subprocess.Popen[bytes]] = []
         self._chance = random.Random(7)
+        self._read = self._begun = 0
 
     def start(self) -> None:
         """Start one more worker."""
@@ -154,20 +156,29 @@ class Storm:
             one.wait(60)
 
     async def blow(self, done: asyncio.Event) -> None:
-        """Kill a worker every few seconds, and restart the server now and then, until *done*."""
-        plan, restarts, rounds = self.plan, 0, 0
+        """Kill a worker every so many calls, and restart the server now and then, until *done*."""
+        plan, restarts = self.plan, 0
         while not done.is_set():
-            try:
-                await asyncio.wait_for(done.wait(), plan.kill_every)
-            except TimeoutError:
-                rounds += 1
-                self.kill()
-                if restarts < plan.restarts and rounds % 3 == 2:
-                    restarts += 1
-                    await asyncio.to_thread(self.server.kill)
-                    await asyncio.to_thread(self.server.start)
-                    self.outages.append(time())
+            if self._asked() < plan.kill_every * (len(self.kills) + 1):
+                await asyncio.sleep(0.02)
+                continue
+            self.kill()
+            if restarts < plan.restarts and len(self.kills) % 3 == 2:
+                restarts += 1
+                await asyncio.to_thread(self.server.kill)
+                await asyncio.to_thread(self.server.start)
+                self.outages.append(time())
         self.restarts = restarts
+
+    def _asked(self) -> int:
+        """Return how often the model was asked so far."""
+        if self.log.exists():
+            with self.log.open("rb") as log:
+                log.seek(self._read)
+                added = log.read()
+            self._read += len(added)
+            self._begun += added.count(b'"begin"')
+        return self._begun
 
 
 async def storm(server: PostgresServer, dsn: str, folder: Path, plan: Plan) -> Findings:

@@ -279,7 +279,7 @@ async def test_a_turn_ends_when_that_can_be_told(
     agent, model = agent_of(repeat=fail)
     app = App(connector=PsycopgConnector(conninfo=postgres_dsn))
     with postgres_server.database() as place:
-        store, retries = PostgresStore(place, timeout=1.0), Retries(most=1, first=0.1, longest=0.1)
+        store, retries = PostgresStore(place, timeout=1.0), Retries(first=0.1, longest=0.1)
         workers = Workers(agent, store, app=app, retries=retries)
         async with app.open_async(), working(workers):
             await app.schema_manager.apply_schema_async()
@@ -287,7 +287,7 @@ async def test_a_turn_ends_when_that_can_be_told(
             await _until_tried(app)
             await asyncio.to_thread(_let, postgres_server, place, in_=True)
             with pytest.raises(TurnFailedError, match="no such model"):
-                await job.result(timeout=20)
+                await job.result(timeout=100)
 
 
 class Listener(logging.Handler):

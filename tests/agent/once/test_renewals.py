@@ -15,6 +15,7 @@ from foldline.threads.lease import NOBODY, Lease
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
 from tests.agent.once.gated import ON_EVERY_STORE, GatedModel
+from tests.passing import let_pass
 
 
 class Beating(MemoryStorage):
@@ -91,12 +92,10 @@ class Stalled(Beating):
 
 
 @ON_EVERY_STORE
-async def test_who_stood_still_takes_its_lease_again(
-    store: ThreadStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_stood_still_takes_its_lease_again(store: ThreadStore) -> None:
     """A lease that ran out in a model call, and that nobody else took, keeps a second click out."""
-    loop, model = asyncio.get_running_loop(), GatedModel()
-    time, agent = loop.time, Agent(model)
+    model = GatedModel()
+    agent = Agent(model)
     async with store, asyncio.TaskGroup() as group:
         first = group.create_task(agent.run("hello", thread=await store.thread("t"), turn_id="id"))
         await model.asked.wait()
@@ -104,7 +103,7 @@ async def test_who_stood_still_takes_its_lease_again(
         assert again.lease is not None
         # What a stall leaves: the time of the lease is over, and a sign of life is due.
         assert await again.hold(Lease(again.lease.holder, NOBODY.seconds))
-        monkeypatch.setattr(loop, "time", lambda: time() + store.context.turn_lease)
+        let_pass(store.context.turn_lease)
         async with asyncio.timeout(30):
             while (again := await store.thread("t")).lease is None:
                 await asyncio.sleep(0)
