@@ -6,11 +6,10 @@ Anthropic, a request body counts as OpenAI Chat, and a mere list of messages as 
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import Any
 
 from foldline.errors import FormatError
-from foldline.history.formats.detect import BLOCKS
+from foldline.history.formats.detect import BLOCKS, witnesses_in
 from foldline.history.formats.wire import Object, maybe_list, maybe_object, maybe_text
 from foldline.history.messages import NativeFormat
 from foldline.logs.document import Document, Record
@@ -119,9 +118,16 @@ def record_format(value: Any) -> NativeFormat | None:
     tools = [maybe_object(tool) for tool in maybe_list(body.get("tools"))]
     if any("input_schema" in tool for tool in tools) or not _ANTHROPIC_FIELDS.isdisjoint(body):
         return _ANTHROPIC
-    found = answer_format(maybe_object(response)) or vendor_format(body["messages"])
-    signs = chain.from_iterable(_calls_and_results(maybe_object(one)) for one in body["messages"])
-    return found or next((vendor for vendor, _ in signs), None)
+    return answer_format(maybe_object(response)) or _shown(map(maybe_object, body["messages"]))
+
+
+def _shown(messages: Iterable[Object]) -> NativeFormat | None:
+    try:
+        found = witnesses_in(messages)
+    except FormatError:
+        # Who reads them says what is wrong.
+        return None
+    return None if found.possible >= {_CHAT, _ANTHROPIC} else found.format
 
 
 def answer_format(answer: Object) -> NativeFormat | None:

@@ -108,11 +108,8 @@ def _converted(native: NativeFormat, item: Object) -> tuple[Message, ...]:
 def _recording(native: NativeFormat, place: str, value: Any) -> Recording:
     request, response = exchange(value)
     if request is not None:
-        # One log may hold requests to several vendors; only items never show nothing.
-        chat = NativeFormat.OPENAI_CHAT
-        native = record_format(value) or (
-            chat if native is NativeFormat.OPENAI_RESPONSES else native
-        )
+        # One log may hold requests to several vendors.
+        native = record_format(value) or native
     answer: tuple[Message, ...] = ()
     notes: tuple[str, ...] = ()
     with at(place):
