@@ -38,6 +38,11 @@ SDK_EVENT = {
 EVENT = {"id": 0, "source": "user", "action": "message", "args": {"content": "Hi."}}
 
 
+PYDANTIC_AI = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi."}]}
+AI_SDK_CALL = {
+    "role": "assistant",
+    "content": [{"type": "tool-call", "toolCallId": "c", "toolName": "n", "input": {}}],
+}
 OBSERVATION = {
     "traceId": "t",
     "type": "GENERATION",
@@ -116,6 +121,10 @@ SAMPLES: list[tuple[str, bytes]] = [
     ("converse", lines([{"role": "user", "content": [{"text": "Hi."}]}])),
     ("converse", lines({"modelId": "m", "messages": [TURN], "system": [{"text": "Be brief."}]})),
     ("converse", lines(TURN, TURN)),
+    ("pydantic-ai", lines([PYDANTIC_AI])),
+    ("pydantic-ai", lines({"messages": [PYDANTIC_AI]})),
+    ("ai-sdk", lines([{"role": "user", "parts": [{"type": "text", "text": "Hi."}]}])),
+    ("ai-sdk", lines(HI, AI_SDK_CALL)),
     ("langfuse", lines({"id": "t", "sessionId": "s", "observations": [OBSERVATION]})),
     ("langfuse", lines([{**OBSERVATION, "input": {"messages": [HI]}}])),
 ]
@@ -172,7 +181,6 @@ def test_every_format_is_documented(root: Path) -> None:
         {"type": {}, "content": "x"},
         {"lc": 2, "id": ["HumanMessage"], "kwargs": {}},
         {"id": "s", "timestamp": "", "instructions": None},
-        [{"role": "user", "parts": [{"type": "text", "text": "the Vercel AI SDK's"}]}],
     ],
 )
 def test_what_is_no_conversation_is_unknown(value: Any) -> None:
@@ -180,7 +188,7 @@ def test_what_is_no_conversation_is_unknown(value: Any) -> None:
     hint = re.escape('or write a line {"role": "user", "content": "..."} for each message')
     with pytest.raises(
         UnknownFormatError,
-        match=f"no known format fits: choose one with --format: aider, .*{hint}",
+        match=f"no known format fits: choose one with --format: ai-sdk, .*{hint}",
     ):
         read_sessions(lines(value))
 
@@ -213,7 +221,9 @@ def test_an_unknown_name_is_told_its_nearest() -> None:
         read_sessions(b"", format="Claude")
 
     assert str(caught.value).startswith("unknown format 'Claude': did you mean 'claude-code'?")
-    with pytest.raises(UnknownFormatError, match=r"^unknown format 'nope': known formats: aider, "):
+    with pytest.raises(
+        UnknownFormatError, match=r"^unknown format 'nope': known formats: ai-sdk, "
+    ):
         read_sessions(b"[]", format="nope")
     assert "swe-agent" in str(caught.value)
 

@@ -143,10 +143,16 @@ def holds_lists(document: Document, *keys: str) -> bool:
     return isinstance(first, list) or any(isinstance(fields.get(key), list) for key in keys)
 
 
-def first_item(document: Document, *keys: str) -> Any:
-    """Return the first message of *document*: in a list, in a list under *keys*, or bare."""
+def first_items(document: Document, *keys: str) -> list[Any]:
+    """Return the messages of the first conversation: in a list, in a list under *keys*, or bare."""
     first = document.first
-    return (maybe_list(first) or _listed(maybe_object(first), keys) or [first])[0]
+    bare = [record.value for record in document.records]
+    return maybe_list(first) or _listed(maybe_object(first), keys) or bare
+
+
+def first_item(document: Document, *keys: str) -> Any:
+    """Return the first of `first_items`."""
+    return next(iter(first_items(document, *keys)), None)
 
 
 def lists_in(

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from foldline.checks import expect
 from foldline.errors import FormatError, UnknownFormatError
 from foldline.history.formats.wire import maybe_list
+from foldline.logs.ai_sdk import AI_SDK
 from foldline.logs.aider import AIDER
 from foldline.logs.calls import call_records
 from foldline.logs.chat_jsonl import CHAT_JSONL
@@ -32,6 +33,7 @@ from foldline.logs.langsmith import LANGSMITH
 from foldline.logs.opencode import OPENCODE
 from foldline.logs.openhands import OPENHANDS
 from foldline.logs.pi import PI
+from foldline.logs.pydantic_ai import PYDANTIC_AI
 from foldline.logs.spans import span_records
 from foldline.logs.swe_agent import SWE_AGENT
 from foldline.logs.vendors import check_vendor
@@ -52,6 +54,8 @@ FORMATS: tuple[Importer, ...] = (
     LANGCHAIN,
     LANGSMITH,
     LANGFUSE,
+    PYDANTIC_AI,
+    AI_SDK,
     GEMINI,
     CONVERSE,
     *WIRE_FORMATS,
