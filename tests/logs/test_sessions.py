@@ -1,6 +1,7 @@
 """Conversations of any format, from bytes."""
 
 import re
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,47 @@ def test_what_holds_no_conversation_is_refused(data: bytes, format: str | None, 
         read_sessions(data, format=format)
 
     assert "diary" not in str(caught.value)
+
+
+CLAUDE = [{"type": "user", "sessionId": "s", "message": HI}]
+CODEX = [
+    {"type": "session_meta", "payload": {"id": "a"}},
+    {"type": "response_item", "payload": {"type": "message", **HI}},
+]
+GEMINI = [{"sessionId": "a", "projectHash": "h"}, GEMINI_CLI]
+PI = [{"type": "session", "id": "a"}, {"type": "message", "message": HI}]
+
+
+@pytest.mark.parametrize(("first", "second"), [*permutations([CLAUDE, CODEX, GEMINI, PI], 2)])
+def test_lines_of_two_programs_are_refused(first: list[Any], second: list[Any]) -> None:
+    """Those of one would be left out."""
+    with pytest.raises(FormatError, match=r"^lines of [a-z-]+ and [a-z-]+: pass a file of each$"):
+        read_sessions(lines(*first, *second))
+
+
+@pytest.mark.parametrize(
+    ("log", "again"),
+    [
+        (CODEX, {"type": "session_meta", "payload": {"id": "b"}}),
+        (
+            [{"id": "a", "timestamp": "", "instructions": None}, {"type": "message", **HI}],
+            {"id": "b", "timestamp": "", "instructions": None},
+        ),
+        (GEMINI, {"sessionId": "b", "projectHash": "h"}),
+        (
+            [{**GEMINI[0], "messages": [GEMINI_CLI]}],
+            {"sessionId": "b", "projectHash": "h", "messages": [GEMINI_CLI]},
+        ),
+        (PI, {"type": "session", "id": "b"}),
+    ],
+)
+def test_logs_behind_each_other_are_sessions(log: list[Any], again: dict[str, Any]) -> None:
+    """A header that comes again opens none, as in a session that goes on, and other ids do."""
+    one = read_sessions(lines(*log, *log))
+    several = read_sessions(lines(*log, again, *log[1:]))
+
+    assert [session.id for session in one] == ["a"]
+    assert [(session.id, len(session.messages)) for session in several] == [("a", 1), ("b", 1)]
 
 
 def test_an_unknown_name_is_told_its_nearest() -> None:

@@ -63,6 +63,8 @@ FORMATS: tuple[Importer, ...] = (
 )
 """Every format that can be read, in the order in which they are tried."""
 
+_BY_LINES = (CLAUDE_CODE, CODEX, GEMINI_CLI, PI)
+"""Those that find their own lines among others."""
 
 _PLAIN = 'a line {"role": "user", "content": "..."}'
 
@@ -74,8 +76,8 @@ def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> 
     Raises:
         ConfigError: *data* is not bytes.
         UnknownFormatError: *format* is unknown, or none was given and none fits.
-        FormatError: *data* cannot be read, has another shape, holds no conversation, or shows
-            another vendor's shapes than *format* names.
+        FormatError: *data* cannot be read, has another shape, holds no conversation or the lines of
+            several programs, or shows another vendor's shapes than *format* names.
     """
     expect("data", data, bytes, hint="pass Path(…).read_bytes()")
     named = None if format is None else _named(format)
@@ -87,6 +89,8 @@ def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> 
         raise FormatError(message)
     if named is not None:
         check_vendor(document, named.name)
+    elif importer in _BY_LINES:
+        _check_program(document)
     sessions = [session for session in importer.read(document) if session.messages]
     if not sessions:
         message = f"no conversation inside: the input is {importer.name}, but it has no messages"
@@ -109,6 +113,13 @@ def _detected(document: Document, known: Sequence[Importer]) -> tuple[Document, 
     """Return the first of *known* that fits, and *document*, its one list or its spans as records."""
     fitting = ((form, one) for form in _forms(document) for one in known if one.matches(form))
     return next(fitting, (document, None))
+
+
+def _check_program(document: Document) -> None:
+    fitting = [one.name for one in _BY_LINES if one.matches(document)]
+    if len(fitting) > 1:
+        message = f"lines of {' and '.join(fitting)}: pass a file of each"
+        raise FormatError(message)
 
 
 def _forms(document: Document) -> Iterator[Document]:
