@@ -122,6 +122,7 @@ SAMPLES: list[tuple[str, bytes]] = [
     ("converse", lines([{"role": "user", "content": [{"text": "Hi."}]}])),
     ("converse", lines({"modelId": "m", "messages": [TURN], "system": [{"text": "Be brief."}]})),
     ("converse", lines(TURN, TURN)),
+    ("copilot", lines({"type": "user.message", "data": {"content": "Hi."}})),
     ("pydantic-ai", lines([PYDANTIC_AI])),
     ("pydantic-ai", lines({"messages": [PYDANTIC_AI]})),
     ("ai-sdk", lines([{"role": "user", "parts": [{"type": "text", "text": "Hi."}]}])),

@@ -23,6 +23,7 @@ from foldline.logs.chatgpt import CHATGPT
 from foldline.logs.claude_code import CLAUDE_CODE
 from foldline.logs.codex import CODEX
 from foldline.logs.converse import CONVERSE
+from foldline.logs.copilot import COPILOT
 from foldline.logs.document import Document, Record, read_document
 from foldline.logs.gemini import GEMINI
 from foldline.logs.gemini_cli import GEMINI_CLI
@@ -45,6 +46,7 @@ FORMATS: tuple[Importer, ...] = (
     CLAUDE_CODE,
     CODEX,
     GEMINI_CLI,
+    COPILOT,
     PI,
     AIDER,
     SWE_AGENT,
@@ -63,7 +65,7 @@ FORMATS: tuple[Importer, ...] = (
 )
 """Every format that can be read, in the order in which they are tried."""
 
-_BY_LINES = (CLAUDE_CODE, CODEX, GEMINI_CLI, PI)
+_BY_LINES = (CLAUDE_CODE, CODEX, GEMINI_CLI, COPILOT, PI)
 """Those that find their own lines among others."""
 
 _PLAIN = 'a line {"role": "user", "content": "..."}'
