@@ -122,6 +122,7 @@ SAMPLES: list[tuple[str, bytes]] = [
     ("converse", lines([{"role": "user", "content": [{"text": "Hi."}]}])),
     ("converse", lines({"modelId": "m", "messages": [TURN], "system": [{"text": "Be brief."}]})),
     ("converse", lines(TURN, TURN)),
+    ("claude-ai", lines([{"chat_messages": [{"sender": "human", "text": "Hi."}]}] * 2)),
     ("copilot", lines({"type": "user.message", "data": {"content": "Hi."}})),
     ("pydantic-ai", lines([PYDANTIC_AI])),
     ("pydantic-ai", lines({"messages": [PYDANTIC_AI]})),
@@ -261,9 +262,9 @@ def test_logs_behind_each_other_are_sessions(log: list[Any], again: dict[str, An
 def test_an_unknown_name_is_told_its_nearest() -> None:
     """A format that does not exist is answered with the nearest that does, and with all."""
     with pytest.raises(UnknownFormatError) as caught:
-        read_sessions(b"", format="Claude")
+        read_sessions(b"", format="Claude-Cod")
 
-    assert str(caught.value).startswith("unknown format 'Claude': did you mean 'claude-code'?")
+    assert str(caught.value).startswith("unknown format 'Claude-Cod': did you mean 'claude-code'?")
     with pytest.raises(
         UnknownFormatError, match=r"^unknown format 'nope': known formats: ai-sdk, "
     ):

@@ -8,6 +8,8 @@ Sources and data are for the screen. Of the latter only lists with calls are rea
 from collections.abc import Iterator
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from foldline.history.formats.wire import (
     Object,
     as_object,
@@ -24,12 +26,13 @@ from foldline.history.formats.wire import (
 from foldline.history.media import modality_of
 from foldline.history.messages import Message, Role
 from foldline.history.parts import BlobPart, Part, ReasoningPart, TextPart, ToolCallPart
-from foldline.logs.bodies import read_bodies
+from foldline.logs.bodies import answers, read_bodies
 from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_items
 
 
 _ROLES = ("system", "user", "assistant", "tool")
+_STEP = "step-start"
 _ANSWERED = frozenset({"output-available", "output-error", "output-denied", "result"})
 _MEDIA = ("file", "image", "media")
 _ANSWERS = ("output", "result", "errorText")
@@ -65,19 +68,11 @@ def _messages(item: Object) -> Iterator[Message]:
     # Its version 4 has calls beside the text that follows them.
     calls = [{"toolInvocation": one} for one in maybe_list(item.get("toolInvocations"))]
     given = item.get("parts") or [*calls, *listed_blocks(item.get("content"))]
-    parts: list[Part] = []
-    results: list[Message] = []
-    for block in (*(as_object(one, "the part") for one in given), {"type": "step-start"}):
-        made = [*_parts(block)]
-        # What comes after a result is another answer.
-        if block.get("type") == "step-start" or (results and not _call(block)):
-            if parts:
-                yield Message(role=role, parts=tuple(parts), id=id, created_at=created_at)
-                id = None
-            yield from results
-            parts, results = [], []
-        parts += made
-        results += _result(block)
+    blocks = [as_object(one, "the part") for one in given]
+    pieces = ((block.get("type"), [*_parts(block)], [*_result(block)]) for block in blocks)
+    told = [(said, results) for kind, said, results in pieces if said or results or kind == _STEP]
+    for number, message in enumerate(answers(told, role)):
+        yield replace(message, id=None if number else id, created_at=created_at)
 
 
 def _call(block: Object) -> Object:

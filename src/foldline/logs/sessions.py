@@ -20,6 +20,7 @@ from foldline.logs.aider import AIDER
 from foldline.logs.calls import call_records
 from foldline.logs.chat_jsonl import CHAT_JSONL
 from foldline.logs.chatgpt import CHATGPT
+from foldline.logs.claude_ai import CLAUDE_AI
 from foldline.logs.claude_code import CLAUDE_CODE
 from foldline.logs.codex import CODEX
 from foldline.logs.converse import CONVERSE
@@ -53,6 +54,7 @@ FORMATS: tuple[Importer, ...] = (
     OPENHANDS,
     OPENCODE,
     CHATGPT,
+    CLAUDE_AI,
     LANGCHAIN,
     LANGSMITH,
     LANGFUSE,
