@@ -184,6 +184,7 @@ def test_every_format_is_documented(root: Path) -> None:
         {"type": {}, "content": "x"},
         {"lc": 2, "id": ["HumanMessage"], "kwargs": {}},
         {"id": "s", "timestamp": "", "instructions": None},
+        [{"type": "session_start", "id": "s"}, {"type": "message", "message": HI}],
     ],
 )
 def test_what_is_no_conversation_is_unknown(value: Any) -> None:

@@ -62,7 +62,9 @@ class _Log(Reading):
 
 
 def _matches(document: Document) -> bool:
-    return any(map(_is_message, document.records))
+    # Those of Factory's Droid look alike, but for what they begin with and for their blocks.
+    is_other = maybe_object(document.first).get("type") == "session_start"
+    return not is_other and any(map(_is_message, document.records))
 
 
 def _is_message(record: Record) -> bool:
