@@ -5,6 +5,7 @@ from typing import Any
 
 from foldline.history.messages import Usage
 from foldline.history.parts import (
+    BlobPart,
     ReasoningPart,
     TextPart,
     ToolCallPart,
@@ -89,6 +90,16 @@ def test_a_step_that_was_interrupted_is_read() -> None:
     session = read(said("user", text("Hi.")), said("assistant", text("Well")))
 
     assert (session.messages[1].text, session.messages[1].usage) == ("Well", None)
+
+
+def test_pictures_of_a_tool_are_read() -> None:
+    """What a tool attached to its text is part of the result."""
+    files = [{"type": "file", "mime": "image/png", "url": "data:image/png;base64,AAAA"}]
+    shown = tool("c", status="completed", output="Read.", attachments=files)
+    session = read(said("user", text("Look.")), said("assistant", shown))
+
+    (result,) = session.messages[2].tool_call_responses
+    assert result.response == (TextPart("Read."), BlobPart("image", "image/png", "AAAA"))
 
 
 def test_what_the_program_adds_is_printed() -> None:

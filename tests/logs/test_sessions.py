@@ -1,6 +1,7 @@
 """Conversations of any format, from bytes."""
 
 import re
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,11 @@ SDK_EVENT = {
 EVENT = {"id": 0, "source": "user", "action": "message", "args": {"content": "Hi."}}
 
 
+PYDANTIC_AI = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi."}]}
+AI_SDK_CALL = {
+    "role": "assistant",
+    "content": [{"type": "tool-call", "toolCallId": "c", "toolName": "n", "input": {}}],
+}
 OBSERVATION = {
     "traceId": "t",
     "type": "GENERATION",
@@ -116,6 +122,12 @@ SAMPLES: list[tuple[str, bytes]] = [
     ("converse", lines([{"role": "user", "content": [{"text": "Hi."}]}])),
     ("converse", lines({"modelId": "m", "messages": [TURN], "system": [{"text": "Be brief."}]})),
     ("converse", lines(TURN, TURN)),
+    ("claude-ai", lines([{"chat_messages": [{"sender": "human", "text": "Hi."}]}] * 2)),
+    ("copilot", lines({"type": "user.message", "data": {"content": "Hi."}})),
+    ("pydantic-ai", lines([PYDANTIC_AI])),
+    ("pydantic-ai", lines({"messages": [PYDANTIC_AI]})),
+    ("ai-sdk", lines([{"role": "user", "parts": [{"type": "text", "text": "Hi."}]}])),
+    ("ai-sdk", lines(HI, AI_SDK_CALL)),
     ("langfuse", lines({"id": "t", "sessionId": "s", "observations": [OBSERVATION]})),
     ("langfuse", lines([{**OBSERVATION, "input": {"messages": [HI]}}])),
 ]
@@ -172,7 +184,7 @@ def test_every_format_is_documented(root: Path) -> None:
         {"type": {}, "content": "x"},
         {"lc": 2, "id": ["HumanMessage"], "kwargs": {}},
         {"id": "s", "timestamp": "", "instructions": None},
-        [{"role": "user", "parts": [{"type": "text", "text": "the Vercel AI SDK's"}]}],
+        [{"type": "session_start", "id": "s"}, {"type": "message", "message": HI}],
     ],
 )
 def test_what_is_no_conversation_is_unknown(value: Any) -> None:
@@ -180,7 +192,7 @@ def test_what_is_no_conversation_is_unknown(value: Any) -> None:
     hint = re.escape('or write a line {"role": "user", "content": "..."} for each message')
     with pytest.raises(
         UnknownFormatError,
-        match=f"no known format fits: choose one with --format: aider, .*{hint}",
+        match=f"no known format fits: choose one with --format: ai-sdk, .*{hint}",
     ):
         read_sessions(lines(value))
 
@@ -207,13 +219,56 @@ def test_what_holds_no_conversation_is_refused(data: bytes, format: str | None, 
     assert "diary" not in str(caught.value)
 
 
+CLAUDE = [{"type": "user", "sessionId": "s", "message": HI}]
+CODEX = [
+    {"type": "session_meta", "payload": {"id": "a"}},
+    {"type": "response_item", "payload": {"type": "message", **HI}},
+]
+GEMINI = [{"sessionId": "a", "projectHash": "h"}, GEMINI_CLI]
+PI = [{"type": "session", "id": "a"}, {"type": "message", "message": HI}]
+
+
+@pytest.mark.parametrize(("first", "second"), [*permutations([CLAUDE, CODEX, GEMINI, PI], 2)])
+def test_lines_of_two_programs_are_refused(first: list[Any], second: list[Any]) -> None:
+    """Those of one would be left out."""
+    with pytest.raises(FormatError, match=r"^lines of [a-z-]+ and [a-z-]+: pass a file of each$"):
+        read_sessions(lines(*first, *second))
+
+
+@pytest.mark.parametrize(
+    ("log", "again"),
+    [
+        (CODEX, {"type": "session_meta", "payload": {"id": "b"}}),
+        (
+            [{"id": "a", "timestamp": "", "instructions": None}, {"type": "message", **HI}],
+            {"id": "b", "timestamp": "", "instructions": None},
+        ),
+        (GEMINI, {"sessionId": "b", "projectHash": "h"}),
+        (
+            [{**GEMINI[0], "messages": [GEMINI_CLI]}],
+            {"sessionId": "b", "projectHash": "h", "messages": [GEMINI_CLI]},
+        ),
+        (PI, {"type": "session", "id": "b"}),
+    ],
+)
+def test_logs_behind_each_other_are_sessions(log: list[Any], again: dict[str, Any]) -> None:
+    """A header that comes again opens none, as in a session that goes on, and other ids do."""
+    one = read_sessions(lines(*log, *log))
+    several = read_sessions(lines(*log, again, *log[1:]))
+
+    assert [session.id for session in one] == ["a"]
+    assert [(session.id, len(session.messages)) for session in several] == [("a", 1), ("b", 1)]
+
+
 def test_an_unknown_name_is_told_its_nearest() -> None:
     """A format that does not exist is answered with the nearest that does, and with all."""
     with pytest.raises(UnknownFormatError) as caught:
-        read_sessions(b"", format="Claude")
+        read_sessions(b"", format="Claude-Cod")
 
-    assert str(caught.value).startswith("unknown format 'Claude': did you mean 'claude-code'?")
-    with pytest.raises(UnknownFormatError, match=r"^unknown format 'nope': known formats: aider, "):
+    assert str(caught.value).startswith("unknown format 'Claude-Cod': did you mean 'claude-code'?")
+    with pytest.raises(
+        UnknownFormatError, match=r"^unknown format 'nope': known formats: ai-sdk, "
+    ):
         read_sessions(b"[]", format="nope")
     assert "swe-agent" in str(caught.value)
 

@@ -18,6 +18,11 @@ BYE = {"role": "user", "content": "Bye."}
 YES = {"role": "assistant", "content": "Yes."}
 LATER = {"role": "assistant", "content": "Later."}
 USE = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "n", "input": {}}]}
+FUNCTION = {"name": "n", "arguments": "{}"}
+CALLS = {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": FUNCTION}]}
+ANSWER = {"role": "tool", "tool_call_id": "c", "content": "Seen."}
+SHOWN = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+SAID = {"type": "text", "text": "Yes."}
 ITEM = {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"}
 OTEL = {"role": "user", "parts": [{"type": "text", "content": "Hi."}]}
 OWN = (Message.user("Hi.", id="1"), Message.assistant("Yes."))
@@ -92,6 +97,45 @@ def test_a_proxys_records_hold_the_answer(record: Callable[..., Any]) -> None:
     assert session.format == "openai-chat"
     assert [message.text for message in session.messages] == ["Hi.", "Yes.", "Bye.", "Later."]
     assert session.calls == (1, 3)
+
+
+@pytest.mark.parametrize("first", range(7))
+def test_a_log_of_several_vendors_is_read(first: int) -> None:
+    """Each request is read as what it or its answer shows, whichever came first."""
+    records = [
+        {"request": {"model": "g", "messages": [HI]}, "response": {"choices": [{"message": YES}]}},
+        {"request": {"model": "c", "messages": [BYE]}, "response": {"content": [SAID]}},
+        {"model": "c", "messages": [{**HI, "content": "Do."}, USE]},
+        {"model": "g", "messages": [{**HI, "content": "Go."}, CALLS, ANSWER]},
+        {"model": "g", "messages": [{**HI, "content": [SHOWN]}]},
+        {"model": "g", "input": "Why?"},
+        {"model": "g", "messages": [{**HI, "content": [{"type": "input_text", "text": "Now."}]}]},
+    ]
+
+    sessions = read(*records[first:], *records[:first])
+
+    sessions = sessions[-first:] + sessions[:-first]
+
+    told = ["openai-chat", "anthropic", "anthropic", "openai-chat"]
+    assert [one.format for one in sessions[:4]] == told
+    assert [one.format for one in sessions[5:]] == ["openai-responses"] * 2
+    said = [[type(part).__name__ for m in one.messages for part in m.parts] for one in sessions]
+    assert said[:2] == [["TextPart"] * 2] * 2
+    assert said[2:4] == [
+        ["TextPart", "ToolCallPart"],
+        ["TextPart", "ToolCallPart", "ToolCallResponsePart"],
+    ]
+    assert said[4:] == [["UriPart"], ["TextPart"], ["TextPart"]]
+    assert not any(one.notes for one in sessions)
+
+
+def test_thinking_is_no_sign_of_a_vendor() -> None:
+    """A body of DeepSeek, GLM or Kimi has the field too."""
+    body = {"model": "t", "messages": [HI, CALLS, ANSWER], "thinking": {"type": "enabled"}}
+
+    (session,) = read(body)
+
+    assert session.format == "openai-chat"
 
 
 def test_a_proxys_streams_and_failures_are_read() -> None:

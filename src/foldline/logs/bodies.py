@@ -1,14 +1,14 @@
-"""Requests of a vendor whose messages are lists of blocks: bodies, bare lists, or a message a line."""
+"""What is said in blocks: requests of a vendor (bodies, bare lists, or a message a line), and answers."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 from foldline.history.formats.wire import Object, first_text, maybe_list, maybe_object, maybe_text
 from foldline.history.grouping import grouped, is_result
 from foldline.history.media import blob_of, modality_of
-from foldline.history.messages import Message
-from foldline.history.parts import BlobPart, Part
+from foldline.history.messages import Message, Role
+from foldline.history.parts import BlobPart, Part, ToolCallPart
 from foldline.history.unnamed import with_ids
 from foldline.logs.document import Document
 from foldline.logs.growth import Recording, joined
@@ -62,6 +62,27 @@ def messages_of(
         answers = is_result(said)
         made.append(Message(role="tool" if answers else "user", parts=said, name=name))
     return made
+
+
+def answers(
+    pieces: Iterable[tuple[Sequence[Part], Sequence[Message]]], role: Role = "assistant"
+) -> Iterator[Message]:
+    """
+    Yield what *pieces* of an answer are as messages: what is said, and the results of its calls.
+
+    What comes after a result is another answer, and so is what comes after an empty piece.
+    """
+    said: list[Part] = []
+    results: list[Message] = []
+    for made, told in (*pieces, ((), ())):
+        is_call = told or any(isinstance(part, ToolCallPart) for part in made)
+        if not (made or told) or (results and not is_call):
+            if said:
+                yield Message(role=role, parts=tuple(said))
+            yield from results
+            said, results = [], []
+        said += made
+        results += told
 
 
 def texts_in(blocks: Any) -> list[str]:

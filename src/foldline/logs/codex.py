@@ -16,6 +16,7 @@ the other lines are to a history:
 - All other lines and snapshots of the working tree say nothing to a model.
 """
 
+from collections.abc import Iterable
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -35,8 +36,8 @@ from foldline.history.formats.wire import (
 )
 from foldline.history.messages import Message
 from foldline.logs.bodies import texts_in
-from foldline.logs.document import Document
-from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each
+from foldline.logs.document import Document, Record
+from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each, sections
 
 
 _LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
@@ -79,12 +80,23 @@ def _is_header(value: Any) -> bool:
 
 
 def _read(document: Document) -> tuple[Session, ...]:
+    return tuple(map(_session, sections(document.records, _named)))
+
+
+def _named(line: Object) -> str:
+    header = line if _is_header(line) else maybe_object(line.get("payload"))
+    return (
+        first_text(header, "id") if _is_header(line) or line.get("type") == "session_meta" else ""
+    )
+
+
+def _session(records: Iterable[Record]) -> Session:
     log = _Log()
-    read_each(document.records, partial(_take, log), "the line")
+    read_each(records, partial(_take, log), "the line")
     said = any(log.instructions in message.text for message in log.messages)
     if log.instructions and not said:
         log.messages.insert(0, Message.system(log.instructions))
-    return (log.session(CODEX.name),)
+    return log.session(CODEX.name)
 
 
 def _wrapped(payload: Object) -> Object:

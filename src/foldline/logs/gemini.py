@@ -42,6 +42,10 @@ RESULT = "result"
 """What wraps the answer of a tool that is no object."""
 
 _ROLES = frozenset({"user", "model", "function", "tool", "None"})
+_KINDS = (
+    *("text", "function_call", "function_response", "inline_data", "file_data"),
+    *("executable_code", "code_execution_result"),
+)
 _OWN = ({"output"}, {"error"})
 # Which of them are made of others, or only say how a part is to be read.
 _BESIDE = ("part_metadata", "thought", "thought_signature", "media_resolution", "video_metadata")
@@ -53,7 +57,9 @@ def is_content(value: Any) -> bool:
     parts = fields.get("parts")
     if not parts or not is_list(parts) or f"{fields.get('role')}" not in _ROLES:
         return False
-    return all(is_object(part) and "type" not in part for part in parts)
+    if not all(is_object(part) and "type" not in part for part in parts):
+        return False
+    return any(_field(part, kind) is not None for part in parts for kind in _KINDS)
 
 
 def _field(fields: Object, name: str) -> Any:

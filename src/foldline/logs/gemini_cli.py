@@ -21,6 +21,7 @@ from foldline.history.formats.wire import (
     Object,
     as_object,
     as_text,
+    first_text,
     is_list,
     json_text,
     maybe_count,
@@ -34,9 +35,9 @@ from foldline.history.messages import Message
 from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.unnamed import with_ids
 from foldline.logs.bodies import messages_of
-from foldline.logs.document import Document
+from foldline.logs.document import Document, Record
 from foldline.logs.gemini import content_parts, own_answer, tool_of
-from foldline.logs.importer import Importer, Reading, Session, read_each
+from foldline.logs.importer import Importer, Reading, Session, read_each, sections
 
 
 class _Log(Reading):
@@ -50,16 +51,23 @@ class _Log(Reading):
 
 
 def _matches(document: Document) -> bool:
-    fields = maybe_object(document.first)
-    return "sessionId" in fields and "projectHash" in fields
+    return any(_named(maybe_object(record.value)) for record in document.records)
+
+
+def _named(line: Object) -> str:
+    return first_text(line, "sessionId") if "projectHash" in line else ""
 
 
 def _read(document: Document) -> tuple[Session, ...]:
-    log = _Log(maybe_object(document.first))
-    read_each(document.records, partial(_take, log), "the line")
+    return tuple(map(_session, sections(document.records, _named)))
+
+
+def _session(records: Sequence[Record]) -> Session:
+    log = _Log(maybe_object(records[0].value))
+    read_each(records, partial(_take, log), "the line")
     said = chain.from_iterable(_messages(log, record) for record in log.said.values())
     log.messages.extend(with_ids(said))
-    return (log.session(GEMINI_CLI.name),)
+    return log.session(GEMINI_CLI.name)
 
 
 def _take(log: _Log, line: Object) -> None:

@@ -136,6 +136,25 @@ def each_read(records: Iterable[Record], read: Callable[[Object], _T], what: str
         yield made
 
 
+def sections(
+    records: Iterable[Record], header: Callable[[Object], str]
+) -> Iterator[Sequence[Record]]:
+    """Yield the records of each session; a *header* gives its id, and several of them may open it."""
+    section: list[Record] = []
+    known: set[str] = set()
+    is_open = False
+    for record in records:
+        fields = maybe_object(record.value)
+        id = header(fields)
+        if id and is_open and id not in known:
+            yield section
+            section = []
+        is_open = not id or "messages" in fields
+        known.add(id)
+        section.append(record)
+    yield section
+
+
 def holds_lists(document: Document, *keys: str) -> bool:
     """Whether *document* holds lists of messages, bare or under *keys*, not a message a record."""
     first = document.first
@@ -143,10 +162,16 @@ def holds_lists(document: Document, *keys: str) -> bool:
     return isinstance(first, list) or any(isinstance(fields.get(key), list) for key in keys)
 
 
-def first_item(document: Document, *keys: str) -> Any:
-    """Return the first message of *document*: in a list, in a list under *keys*, or bare."""
+def first_items(document: Document, *keys: str) -> list[Any]:
+    """Return the messages of the first conversation: in a list, in a list under *keys*, or bare."""
     first = document.first
-    return (maybe_list(first) or _listed(maybe_object(first), keys) or [first])[0]
+    bare = [record.value for record in document.records]
+    return maybe_list(first) or _listed(maybe_object(first), keys) or bare
+
+
+def first_item(document: Document, *keys: str) -> Any:
+    """Return the first of `first_items`."""
+    return next(iter(first_items(document, *keys)), None)
 
 
 def lists_in(

@@ -22,19 +22,13 @@ from foldline.history.formats.wire import (
     maybe_object,
     maybe_text,
 )
-from foldline.history.messages import Message, NativeFormat
+from foldline.history.messages import Message
 from foldline.logs.chat_jsonl import chat_messages
 from foldline.logs.document import Document, Record
 from foldline.logs.growth import Recording, joined
 from foldline.logs.importer import CONVERSATION, Importer, Session, decoded, read_each
 from foldline.logs.langchain import is_langchain, message_from_langchain, reported_usage
-
-
-_VENDORS = {
-    "choices": NativeFormat.OPENAI_CHAT,
-    "output": NativeFormat.OPENAI_RESPONSES,
-    "content": NativeFormat.ANTHROPIC,
-}
+from foldline.logs.vendors import answer_format
 
 
 def _matches(document: Document) -> bool:
@@ -103,9 +97,8 @@ def _answer(outputs: Object) -> tuple[Message, ...]:
         return _messages([outputs])
     if isinstance(outputs.get("messages"), list):
         return _messages(outputs["messages"])
-    for key, native in _VENDORS.items():
-        if isinstance(outputs.get(key), list):
-            return read_response(outputs, native)
+    if native := answer_format(outputs):
+        return read_response(outputs, native)
     text = first_text(outputs, "text", "output")
     return (Message.assistant(text),) if text else ()
 

@@ -122,8 +122,10 @@ def _content(parts: Iterable[Object]) -> Iterator[Part]:
 def _result(part: Object) -> Iterator[Message]:
     state = maybe_object(part.get("state"))
     if state.get("status") in ("completed", "error"):
-        name = maybe_text(part.get("tool")) or None
-        yield Message.tool(_id(part), first_text(state, "output", "error"), name=name)
+        text = first_text(state, "output", "error")
+        files = [*_content(map(maybe_object, maybe_list(state.get("attachments"))))]
+        said = (TextPart(text), *files) if files else text
+        yield Message.tool(_id(part), said, name=maybe_text(part.get("tool")) or None)
 
 
 def _id(part: Object) -> str:

@@ -8,6 +8,7 @@ before it, and the summary of a branch that was left is printed, as is what an e
 signature belongs to the vendor's request that made it and is left out.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 from foldline.history.formats.responses import usage_apart
@@ -38,7 +39,7 @@ from foldline.history.parts import (
 )
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
-from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each
+from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each, sections
 
 
 _ROLES: dict[str, Role] = {
@@ -61,7 +62,9 @@ class _Log(Reading):
 
 
 def _matches(document: Document) -> bool:
-    return any(map(_is_message, document.records))
+    # Those of Factory's Droid look alike, but for what they begin with and for their blocks.
+    is_other = maybe_object(document.first).get("type") == "session_start"
+    return not is_other and any(map(_is_message, document.records))
 
 
 def _is_message(record: Record) -> bool:
@@ -71,11 +74,19 @@ def _is_message(record: Record) -> bool:
 
 
 def _read(document: Document) -> tuple[Session, ...]:
+    return tuple(map(_session, sections(document.records, _named)))
+
+
+def _named(line: Object) -> str:
+    return first_text(line, "id") if line.get("type") == "session" else ""
+
+
+def _session(records: Sequence[Record]) -> Session:
     log = _Log()
-    lines = [maybe_object(record.value) for record in document.records]
+    lines = [maybe_object(record.value) for record in records]
     log.left = abandoned([_linked(line) for line in lines if "parentId" in line])
-    read_each(document.records, partial(_take, log), "the line")
-    return (log.session(PI.name),)
+    read_each(records, partial(_take, log), "the line")
+    return log.session(PI.name)
 
 
 def _linked(line: Object) -> Line:

@@ -15,13 +15,16 @@ from msgspec.structs import replace
 from foldline.checks import expect
 from foldline.errors import FormatError, UnknownFormatError
 from foldline.history.formats.wire import maybe_list
+from foldline.logs.ai_sdk import AI_SDK
 from foldline.logs.aider import AIDER
 from foldline.logs.calls import call_records
 from foldline.logs.chat_jsonl import CHAT_JSONL
 from foldline.logs.chatgpt import CHATGPT
+from foldline.logs.claude_ai import CLAUDE_AI
 from foldline.logs.claude_code import CLAUDE_CODE
 from foldline.logs.codex import CODEX
 from foldline.logs.converse import CONVERSE
+from foldline.logs.copilot import COPILOT
 from foldline.logs.document import Document, Record, read_document
 from foldline.logs.gemini import GEMINI
 from foldline.logs.gemini_cli import GEMINI_CLI
@@ -32,6 +35,7 @@ from foldline.logs.langsmith import LANGSMITH
 from foldline.logs.opencode import OPENCODE
 from foldline.logs.openhands import OPENHANDS
 from foldline.logs.pi import PI
+from foldline.logs.pydantic_ai import PYDANTIC_AI
 from foldline.logs.spans import span_records
 from foldline.logs.swe_agent import SWE_AGENT
 from foldline.logs.vendors import check_vendor
@@ -43,15 +47,19 @@ FORMATS: tuple[Importer, ...] = (
     CLAUDE_CODE,
     CODEX,
     GEMINI_CLI,
+    COPILOT,
     PI,
     AIDER,
     SWE_AGENT,
     OPENHANDS,
     OPENCODE,
     CHATGPT,
+    CLAUDE_AI,
     LANGCHAIN,
     LANGSMITH,
     LANGFUSE,
+    PYDANTIC_AI,
+    AI_SDK,
     GEMINI,
     CONVERSE,
     *WIRE_FORMATS,
@@ -59,6 +67,8 @@ FORMATS: tuple[Importer, ...] = (
 )
 """Every format that can be read, in the order in which they are tried."""
 
+_BY_LINES = (CLAUDE_CODE, CODEX, GEMINI_CLI, COPILOT, PI)
+"""Those that find their own lines among others."""
 
 _PLAIN = 'a line {"role": "user", "content": "..."}'
 
@@ -70,8 +80,8 @@ def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> 
     Raises:
         ConfigError: *data* is not bytes.
         UnknownFormatError: *format* is unknown, or none was given and none fits.
-        FormatError: *data* cannot be read, has another shape, holds no conversation, or shows
-            another vendor's shapes than *format* names.
+        FormatError: *data* cannot be read, has another shape, holds no conversation or the lines of
+            several programs, or shows another vendor's shapes than *format* names.
     """
     expect("data", data, bytes, hint="pass Path(…).read_bytes()")
     named = None if format is None else _named(format)
@@ -83,6 +93,8 @@ def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> 
         raise FormatError(message)
     if named is not None:
         check_vendor(document, named.name)
+    elif importer in _BY_LINES:
+        _check_program(document)
     sessions = [session for session in importer.read(document) if session.messages]
     if not sessions:
         message = f"no conversation inside: the input is {importer.name}, but it has no messages"
@@ -105,6 +117,13 @@ def _detected(document: Document, known: Sequence[Importer]) -> tuple[Document, 
     """Return the first of *known* that fits, and *document*, its one list or its spans as records."""
     fitting = ((form, one) for form in _forms(document) for one in known if one.matches(form))
     return next(fitting, (document, None))
+
+
+def _check_program(document: Document) -> None:
+    fitting = [one.name for one in _BY_LINES if one.matches(document)]
+    if len(fitting) > 1:
+        message = f"lines of {' and '.join(fitting)}: pass a file of each"
+        raise FormatError(message)
 
 
 def _forms(document: Document) -> Iterator[Document]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from foldline.errors import FormatError
-from foldline.history.formats.detect import BLOCKS
+from foldline.history.formats.detect import BLOCKS, witnesses_in
 from foldline.history.formats.wire import Object, maybe_list, maybe_object, maybe_text
 from foldline.history.messages import NativeFormat
 from foldline.logs.document import Document, Record
@@ -23,7 +23,8 @@ OTEL_MESSAGES = ("gen_ai.input.messages", "gen_ai.output.messages")
 
 _CHAT, _RESPONSES = NativeFormat.OPENAI_CHAT, NativeFormat.OPENAI_RESPONSES
 _ANTHROPIC = NativeFormat.ANTHROPIC
-_ANTHROPIC_FIELDS = frozenset({"system", "anthropic_version", "stop_sequences", "thinking"})
+_ANTHROPIC_FIELDS = frozenset({"system", "anthropic_version", "stop_sequences"})
+_ANSWERS = {"choices": _CHAT, "output": _RESPONSES, "content": _ANTHROPIC}
 _RESPONSES_ITEMS = frozenset(
     [
         "compaction",
@@ -77,11 +78,13 @@ def wire_format(document: Document) -> NativeFormat | None:
     fields = maybe_object(first)
     if not fields.keys().isdisjoint((OTEL_SYSTEM, *OTEL_MESSAGES)):
         return NativeFormat.OTEL
-    if _is_body(first):
-        return _body_format(fields)
     request, _ = exchange(first)
     if request is not None:
-        return _body_format(request) or _CHAT
+        # A body without a model is a plain list of messages, and others need not be its vendor's.
+        is_plain = _is_body(first) and not isinstance(request.get("model"), str)
+        shown = (record_format(one.value) for one in document.records[: 1 if is_plain else None])
+        found = next(filter(None, shown), _CHAT)
+        return None if found is NativeFormat.OTEL or (is_plain and found is _CHAT) else found
     listed = maybe_list(first)
     items = listed or [record.value for record in document.records]
     if not items or not _is_item(items[0]):
@@ -105,17 +108,32 @@ def _is_item(value: Any) -> bool:
     return isinstance(item.get("role"), str) or _sign(item) is not None
 
 
-def _body_format(body: Object) -> NativeFormat | None:
+def record_format(value: Any) -> NativeFormat | None:
+    """Return the wire format that the request in *value* or its answer shows; None if it might be any."""
+    body, response = exchange(value)
+    if body is None:
+        return None
     if "messages" not in body:
         return _RESPONSES
-    found = vendor_format(body["messages"])
-    if found is NativeFormat.OTEL:
-        return None
     tools = [maybe_object(tool) for tool in maybe_list(body.get("tools"))]
-    signs = any("input_schema" in tool for tool in tools)
-    if found or signs or not body.keys().isdisjoint(_ANTHROPIC_FIELDS):
+    if any("input_schema" in tool for tool in tools) or not _ANTHROPIC_FIELDS.isdisjoint(body):
         return _ANTHROPIC
-    return _CHAT if isinstance(body.get("model"), str) else None
+    return answer_format(maybe_object(response)) or _shown(map(maybe_object, body["messages"]))
+
+
+def _shown(messages: Iterable[Object]) -> NativeFormat | None:
+    try:
+        found = witnesses_in(messages)
+    except FormatError:
+        # Who reads them says what is wrong.
+        return None
+    return None if found.possible >= {_CHAT, _ANTHROPIC} else found.format
+
+
+def answer_format(answer: Object) -> NativeFormat | None:
+    """Return the wire format of *answer*; None if it is none of a vendor's."""
+    shown = (native for key, native in _ANSWERS.items() if isinstance(answer.get(key), list))
+    return next(shown, None)
 
 
 def exchange(value: Any) -> tuple[Object | None, Any]:

@@ -37,7 +37,14 @@ from foldline.history.messages import Message, NativeFormat, Usage
 from foldline.logs.document import Document, Record
 from foldline.logs.growth import Recording, joined
 from foldline.logs.importer import Importer, Session, each_read, lists_in, read_each
-from foldline.logs.vendors import OTEL_MESSAGES, OTEL_SYSTEM, exchange, has_parts, wire_format
+from foldline.logs.vendors import (
+    OTEL_MESSAGES,
+    OTEL_SYSTEM,
+    exchange,
+    has_parts,
+    record_format,
+    wire_format,
+)
 
 
 _COUNTS = (
@@ -65,7 +72,7 @@ def read_request(body: Any, native: NativeFormat) -> tuple[Message, ...]:
 
 
 def _responses_request(body: Object) -> tuple[Message, ...]:
-    instructions, given = body.get("instructions"), body.get("input")
+    instructions, given = body.get("instructions"), body.get("input", body.get("messages"))
     if isinstance(given, str):
         given = [{"role": "user", "content": given}]
     messages = from_openai_responses(() if given is None else given)
@@ -100,12 +107,15 @@ def _converted(native: NativeFormat, item: Object) -> tuple[Message, ...]:
 
 def _recording(native: NativeFormat, place: str, value: Any) -> Recording:
     request, response = exchange(value)
+    if request is not None:
+        # One log may hold requests to several vendors.
+        native = record_format(value) or native
     answer: tuple[Message, ...] = ()
     notes: tuple[str, ...] = ()
     with at(place):
         if isinstance(value, list):
             messages = CONVERTERS[native].messages(value)
-        elif native is NativeFormat.OTEL:
+        elif request is None and native is NativeFormat.OTEL:
             messages, answer = _spans(as_object(value, "the record"))
         else:
             messages = read_request(value if request is None else request, native)

@@ -1,0 +1,132 @@
+"""
+Messages of the Vercel AI SDK: those of its user interface, which have `parts`, and those for a model.
+
+Source: its `convert-to-model-messages.ts`. A call in the former holds its result, and each step is an answer.
+Sources and data are for the screen. Of the latter only lists with calls are read here: others are plain chat.
+"""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from foldline.history.formats.wire import (
+    Object,
+    as_object,
+    check_role,
+    first_text,
+    json_text,
+    listed_blocks,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+    maybe_time,
+    media_from_url,
+)
+from foldline.history.media import modality_of
+from foldline.history.messages import Message, Role
+from foldline.history.parts import BlobPart, Part, ReasoningPart, TextPart, ToolCallPart
+from foldline.logs.bodies import answers, read_bodies
+from foldline.logs.document import Document
+from foldline.logs.importer import Importer, Session, first_items
+
+
+_ROLES = ("system", "user", "assistant", "tool")
+_STEP = "step-start"
+_ANSWERED = frozenset({"output-available", "output-error", "output-denied", "result"})
+_MEDIA = ("file", "image", "media")
+_ANSWERS = ("output", "result", "errorText")
+
+
+def _matches(document: Document) -> bool:
+    return any(map(_is_message, first_items(document, "messages")))
+
+
+def _is_message(value: Any) -> bool:
+    item = maybe_object(value)
+    if item.get("role") not in _ROLES or "info" in item:
+        return False
+    blocks = [*map(maybe_object, maybe_list(item.get("parts") or item.get("content")))]
+    told = any(one.get("type") == "text" and "text" in one for one in blocks)
+    has_calls = "toolInvocations" in item or any("toolCallId" in one for one in blocks)
+    return has_calls or ("parts" in item and told)
+
+
+def _read(document: Document) -> tuple[Session, ...]:
+    return read_bodies(
+        document,
+        format=AI_SDK.name,
+        key="messages",
+        rules=lambda body: [maybe_text(body.get("system"))],
+        read=_messages,
+    )
+
+
+def _messages(item: Object) -> Iterator[Message]:
+    role = cast("Role", check_role(item.get("role"), _ROLES))
+    id, created_at = first_text(item, "id") or None, maybe_time(item.get("createdAt"))
+    # Its version 4 has calls beside the text that follows them.
+    calls = [{"toolInvocation": one} for one in maybe_list(item.get("toolInvocations"))]
+    given = item.get("parts") or [*calls, *listed_blocks(item.get("content"))]
+    blocks = [as_object(one, "the part") for one in given]
+    pieces = ((block.get("type"), [*_parts(block)], [*_result(block)]) for block in blocks)
+    told = [(said, results) for kind, said, results in pieces if said or results or kind == _STEP]
+    for number, message in enumerate(answers(told, role)):
+        yield replace(message, id=None if number else id, created_at=created_at)
+
+
+def _call(block: Object) -> Object:
+    """Return *block* if it is a call or a result, as its version has it."""
+    call = maybe_object(block.get("toolInvocation")) or block
+    return call if "toolCallId" in call else {}
+
+
+def _name(block: Object) -> str:
+    return first_text(_call(block), "toolName") or maybe_text(block.get("type"))[len("tool-") :]
+
+
+def _parts(block: Object) -> Iterator[Part]:
+    text, call = first_text(block, "text", "reasoning"), _call(block)
+    mime = first_text(block, "mediaType", "mimeType")
+    match block.get("type"):
+        case "text" if text:
+            yield TextPart(text)
+        case "reasoning" if text:
+            yield ReasoningPart(text)
+        case str(kind) if kind.partition("-")[0] in _MEDIA:
+            data = first_text(block, "url", "data", kind)
+            modality = modality_of(mime or kind)
+            is_url = ":" in data
+            yield media_from_url(data, modality) if is_url else BlobPart(modality, mime, data)
+        case kind if call and kind != "tool-result":
+            given = call.get("input", call.get("args")) or {}
+            yield ToolCallPart(first_text(call, "toolCallId"), _name(block), json_text(given))
+        case _:
+            pass
+
+
+def _result(block: Object) -> Iterator[Message]:
+    call = _call(block)
+    if call.get("state") in _ANSWERED or block.get("type") == "tool-result":
+        output = next((call[key] for key in _ANSWERS if key in call), "")
+        yield Message.tool(first_text(call, "toolCallId"), _said(output), name=_name(block))
+
+
+def _said(output: Any) -> Any:
+    match output:
+        case {"type": "content", "value": list(blocks)}:
+            return tuple(part for one in blocks for part in _parts(maybe_object(one)))
+        case {"type": "text" | "json" | "error-text" | "error-json", "value": said}:
+            output = said
+        case _:
+            pass
+    return output if isinstance(output, str) else json_text(output)
+
+
+AI_SDK = Importer(
+    name="ai-sdk",
+    description="messages of the Vercel AI SDK (UIMessage, or ModelMessage with calls)",
+    matches=_matches,
+    read=_read,
+)
+"""The importer of the AI SDK's messages."""

@@ -1,0 +1,114 @@
+"""
+Sessions of GitHub Copilot CLI, `~/.copilot/session-state/*/events.jsonl`; chats of Copilot in VS Code too.
+
+Source: the `session-events` of its SDK. Each line has a `type` and its `data`. What a skill or the program says in
+the user's place and what a tool told the user is printed; what an agent of the model did is left out.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+from msgspec.structs import replace
+
+from foldline.history.formats.wire import (
+    FAILED,
+    Object,
+    as_text,
+    first_text,
+    json_text,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+    maybe_time,
+    scalars,
+)
+from foldline.history.messages import Message
+from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart
+from foldline.logs.document import Document, Record
+from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each, sections
+
+
+_START = "session.start"
+
+
+def _matches(document: Document) -> bool:
+    return any(map(_is_event, document.records))
+
+
+def _is_event(record: Record) -> bool:
+    event = maybe_object(record.value)
+    is_named = event.get("type") in (_START, "user.message", "assistant.message")
+    return is_named and isinstance(event.get("data"), dict)
+
+
+def _read(document: Document) -> tuple[Session, ...]:
+    sessions: list[Session] = []
+    for records in sections(document.records, _named):
+        log = Reading()
+        read_each(records, partial(_take, log), "the event")
+        sessions.append(log.session(COPILOT.name))
+    return tuple(sessions)
+
+
+def _named(event: Object) -> str:
+    data = maybe_object(event.get("data"))
+    return first_text(data, "sessionId") if event.get("type") == _START else ""
+
+
+def _take(log: Reading, event: Object) -> None:
+    kind, data = as_text(event.get("type"), "type"), maybe_object(event.get("data"))
+    log.id = log.id or _named(event)
+    said = [] if event.get("agentId") or data.get("parentToolCallId") else [*_messages(kind, data)]
+    if kind == "session.compaction_complete" and data.get("summaryContent"):
+        log.compact({"summary": maybe_text(data["summaryContent"])})
+    elif not said and kind != _START:
+        log.skipped[kind] += 1
+    created_at = maybe_time(event.get("timestamp"))
+    log.messages.extend(replace(one, created_at=created_at) for one in said)
+
+
+def _messages(kind: str, data: Object) -> Iterator[Message]:
+    text, source = maybe_text(data.get("content")), first_text(data, "source") or "user"
+    match kind:
+        case "user.message" if source == "user":
+            yield Message.user(text)
+        case "user.message" | "system.notification":
+            yield printed_message(text, name=COPILOT.name)
+        case "system.message":
+            yield Message.system(text)
+        case "assistant.message" if parts := tuple(_parts(data, text)):
+            metadata = scalars(data, ("model",)) or None
+            yield Message(role="assistant", parts=parts, metadata=metadata)
+        case "tool.execution_complete":
+            yield _result(data)
+        case _:
+            pass
+
+
+def _result(data: Object) -> Message:
+    result, error = maybe_object(data.get("result")), maybe_object(data.get("error"))
+    text = first_text(result, "content") or first_text(error, "message")
+    if data.get("isUserRequested") is True:
+        return printed_message(text, name=COPILOT.name)
+    said = (TextPart(text), FAILED) if data.get("success") is False else text
+    return Message.tool(as_text(data.get("toolCallId"), "toolCallId"), said)
+
+
+def _parts(data: Object, text: str) -> Iterator[Part]:
+    if thought := first_text(data, "reasoningText"):
+        yield ReasoningPart(thought)
+    if text:
+        yield TextPart(text)
+    for call in map(maybe_object, maybe_list(data.get("toolRequests"))):
+        given = call.get("arguments") or {}
+        arguments = given if isinstance(given, str) else json_text(given)
+        yield ToolCallPart(first_text(call, "toolCallId"), first_text(call, "name"), arguments)
+
+
+COPILOT = Importer(
+    name="copilot",
+    description="session of GitHub Copilot CLI (JSON lines)",
+    matches=_matches,
+    read=_read,
+)
+"""The importer of Copilot CLI's sessions."""
