@@ -65,12 +65,13 @@ def test_what_outgrows_the_window_says_so(run: Run, short: Path) -> None:
 
 def test_what_is_cheaper_than_the_recommended_one_is_named(run: Run, chat: Path) -> None:
     """The table may begin with another one: the reason is told, and what is dearer is called dearer."""
-    request = json.loads(chat.read_bytes())
-    chat.write_text(json.dumps({**request, "messages": request["messages"][:81]}))
-    out = " ".join(run("advise", chat, *PRICES, "--window", "3000").out.split())
+    prices = f"{PRICES[1]},cache_write=3.75"
+    out = " ".join(run("advise", chat, "--prices", prices, "--window", "4000").out.split())
 
-    assert " % more than never folding would cost if it could be sent (4 of 40 calls" in out
-    assert "balance, clearing is cheaper, by at most 3 %: that counts as equal" in out
+    assert "Recommended: default, $" in out
+    assert " % more than never folding would cost if it could be sent (12 of 60 calls" in out
+    assert "balance, 10 messages is cheaper, by at most 3 %: that counts as equal" in out
+    assert ". balance, clearing would be $0.0909, but leaves out messages without a summary." in out
 
 
 def test_the_prices_of_a_model_are_dated(run: Run, short: Path) -> None:

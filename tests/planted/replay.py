@@ -104,17 +104,26 @@ the optimum pays the call of a fold twice
 
 replay/advice.py: replay/test_advice.py
 the dearest is named as the best of a session
-- return min(self.bills, key=lambda name: (name in self.too_large, self.bills[name]))
-+ return max(self.bills, key=lambda name: (name in self.too_large, self.bills[name]))
+- return min(self.bills, key=self._rank)
++ return max(self.bills, key=self._rank)
 what no vendor takes is the best of a session
-- return min(self.bills, key=lambda name: (name in self.too_large, self.bills[name]))
-+ return min(self.bills, key=lambda name: self.bills[name])
+- return name in self.too_large, name in self.drops, self.bills[name]
++ return False, name in self.drops, self.bills[name]
+what forgets is the best of a session
+- return name in self.too_large, name in self.drops, self.bills[name]
++ return name in self.too_large, False, self.bills[name]
+what forgets is recommended
+- whole = [name for name in sendable if name not in drops] or sendable
++ whole = sendable
+what only clears results is called forgetting
+- if given.strategy != "summarizing" and state and state.summarized_up_to_index:
++ if given.strategy != "summarizing" and state:
 what no vendor takes is recommended
 - sendable = [name for name in candidates if name not in refused] or list(candidates)
 + sendable = list(candidates)
 the dearest is recommended
-- cheapest = min(sendable, key=sums.__getitem__)
-+ cheapest = max(sendable, key=sums.__getitem__)
+- least, cheapest = (min(names, key=sums.__getitem__) for names in (sendable, whole))
++ least, cheapest = (max(names, key=sums.__getitem__) for names in (sendable, whole))
 the default yields to a saving of a hair
 - most = sums[cheapest] * _NEGLIGIBLE
 + most = sums[cheapest]

@@ -94,6 +94,9 @@ def test_a_prefix_is_kept_as_long_as_the_vendor_says(name: str, lifetime: float)
         ("claude-opus-4-8", 1_024),
         ("claude-opus-5-5", 512),
         ("claude-fable-5-1", 512),
+        ("gemini-2.5-flash", 2_048),
+        ("google-gla:gemini-3.8-flash", 4_096),
+        ("gemini-4-argon", 4_096),
     ],
 )
 @pytest.mark.usefixtures("source")
@@ -103,6 +106,26 @@ def test_a_prefix_needs_as_many_tokens_as_the_vendor_says(name: str, least: int)
 
     assert found is not None
     assert found.minimum_prefix == least
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("gpt-6.2-sol", 0.1),
+        ("openai:gpt-6.2-astra", 0.4),
+        ("gemini-4-neon", 0.15),
+        ("gemini-4-carbon", 0.1),
+    ],
+)
+@pytest.mark.usefixtures("source")
+def test_a_model_that_genai_prices_lacks_has_the_prices_of_the_table(
+    name: str, read: float
+) -> None:
+    """Without them a new model would be folded by the ceiling alone."""
+    found = prices_of_model(name)
+
+    assert found is not None
+    assert found.cached_read == read
 
 
 @pytest.mark.parametrize("name", ["gemini-2.5-pro", "gemini-3.6-flash"])

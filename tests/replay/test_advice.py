@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.config_reader import config_from_mapping
@@ -64,6 +65,24 @@ def test_what_cannot_be_sent_is_not_recommended(chat_tape: MakeTape) -> None:
     assert small.too_large("never") == sum(small.sessions[0].too_large.values()) > 0
     alone = advice_on([chat_tape(30)], terms, candidates={"never": FEW["never"]}, window=3_000)
     assert alone.recommended == "never"
+
+
+def test_what_forgets_is_not_recommended(chat_tape: MakeTape, tool_tape: MakeTape) -> None:
+    """Messages that no summary stands for are cheap: the bill is told, and clearing alone is no such saving."""
+    drop, often = CANDIDATES["balance, dropping"], FEW["often"]
+    dropping = replace(drop, counting_unit="messages", target_count=4)
+    clearing = replace(CANDIDATES["balance, clearing"], target_token_budget=None)
+    few = {"never": FEW["never"], "dropping": dropping, "often": often}
+
+    advice = advice_on([chat_tape(60)], TERMS, candidates=few)
+    alone = advice_on([chat_tape(60)], TERMS, candidates={"dropping": dropping})
+    cleared = advice_on([tool_tape(60)], TERMS, candidates={"never": few["never"], "cl": clearing})
+
+    assert advice.sums["dropping"] < advice.sums["often"] < advice.sums["never"]
+    assert (advice.recommended, advice.sessions[0].best) == ("often", "often")
+    assert (advice.dropping, advice.losing) == ("dropping", ())
+    assert (alone.recommended, alone.dropping) == ("dropping", None)
+    assert (cleared.recommended, cleared.sessions[0].drops) == ("cl", ())
 
 
 def test_what_is_nearly_as_cheap_goes_by_place(chat_tape: MakeTape) -> None:

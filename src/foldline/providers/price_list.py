@@ -69,6 +69,8 @@ gpt-6-luna                  0.1    0.5   0.01  0.125  272000    0.2   0.75   0.0
 gpt-6-astra                  10     50      1   12.5  272000     20     75      2     25
 gpt-6.1-sol                   2     10    0.1    2.5  272000      4     15    0.2      5
 gpt-6.1-terra                 1      5   0.05   1.25  272000      2    7.5    0.1    2.5
+gpt-6.2-sol                   2     10    0.1    2.5  272000      4     15    0.2      5
+gpt-6.2-astra                 8     40    0.4     10  272000     16     60    0.8     20
 claude-3.5-haiku            0.8      4   0.08      1
 claude-3.5-sonnet             3     15    0.3   3.75
 claude-3.7-sonnet             3     15    0.3   3.75
@@ -107,7 +109,9 @@ gemini-3.6-flash           0.75   3.75  0.075      -
 gemini-3.7-flash           0.75   3.75  0.075      -
 gemini-3.8-flash           0.75   3.75  0.075      -
 gemini-4-argon                2     10    0.1      -
+gemini-4-carbon               2     10    0.1      -
 gemini-4-hydrogen           1.5    7.5  0.075      -
+gemini-4-neon                 3     15   0.15      -
 grok-3                        3     15   0.75      -
 grok-3-mini                 0.3    0.5  0.075      -
 grok-4                        3     15   0.75      -
@@ -144,9 +148,10 @@ _LEAST_PREFIXES: Mapping[str, int] = {
     "claude-fable-5": 512,
     "claude-haiku-4": 4_096,
     "claude-3-5-haiku": 2_048,
-    "gemini-2-5-pro": 4_096,
-    "gemini-3-pro": 4_096,
-    "gemini-3-1-pro": 4_096,
+    "gemini-2-5": 2_048,
+    "gemini-3-flash": 1_024,
+    "gemini-3": 4_096,
+    "gemini-4": 4_096,
     "deepseek": 64,
 }
 

@@ -3,7 +3,8 @@ Which configuration is the cheapest for the sessions of somebody.
 
 Every session is played under the same fixed configurations, and the one whose bills are the least in
 sum is recommended. They are tuned to no session. What is as cheap within 3 % is decided by
-its place: the defaults come first, and last what may outgrow a window or drops messages unsummarized.
+its place: the defaults come first. What outgrows the window is not recommended, nor what leaves out
+messages without a summary: it saves what summaries cost, and the model knows nothing of them.
 """
 
 import json
@@ -78,11 +79,16 @@ class SessionBill(Struct, frozen=True, kw_only=True):
     bills: Mapping[str, float]
     # How many calls of a candidate do not fit the window; what has none is left out.
     too_large: Mapping[str, int]
+    # The candidates that left out messages without a summary.
+    drops: tuple[str, ...] = ()
 
     @property
     def best(self) -> str:
-        """The cheapest candidate of this session that can be sent; the first one of several."""
-        return min(self.bills, key=lambda name: (name in self.too_large, self.bills[name]))
+        """The cheapest candidate of this session that can be sent and drops nothing; the first of several."""
+        return min(self.bills, key=self._rank)
+
+    def _rank(self, name: str) -> tuple[bool, bool, float]:
+        return name in self.too_large, name in self.drops, self.bills[name]
 
     def loss(self, name: str) -> float:
         """Return by how much *name* is dearer here than the cheapest, as a share of that."""
@@ -96,6 +102,8 @@ class Advice(Struct, frozen=True, kw_only=True):
     recommended: str
     # As cheap as *recommended* within 3 %.
     cheapest: str
+    # What would be cheaper, but leaves out messages without a summary; None if nothing is.
+    dropping: str | None = None
     sums: Mapping[str, float]
     sessions: tuple[SessionBill, ...]
     window: int = DEFAULT_WINDOW
@@ -124,11 +132,18 @@ def advice_on(
     sums = {name: sum(one.bills[name] for one in sessions) for name in candidates}
     refused = {name for one in sessions for name in one.too_large}
     sendable = [name for name in candidates if name not in refused] or list(candidates)
-    cheapest = min(sendable, key=sums.__getitem__)
+    drops = {name for one in sessions for name in one.drops}
+    whole = [name for name in sendable if name not in drops] or sendable
+    least, cheapest = (min(names, key=sums.__getitem__) for names in (sendable, whole))
     most = sums[cheapest] * _NEGLIGIBLE
-    recommended = next(name for name in sendable if sums[name] <= most)
+    recommended = next(name for name in whole if sums[name] <= most)
     return Advice(
-        recommended=recommended, cheapest=cheapest, sums=sums, sessions=sessions, window=window
+        recommended=recommended,
+        cheapest=cheapest,
+        dropping=least if least in drops and sums[least] < sums[recommended] else None,
+        sums=sums,
+        sessions=sessions,
+        window=window,
     )
 
 
@@ -140,10 +155,14 @@ def _session_bill(
     on_call: Callable[[], None] | None,
 ) -> SessionBill:
     found: dict[str, Totals] = {}
+    drops: list[str] = []
     for name, given in candidates.items():
         if given.enabled:
             config = replace(given, prices=terms.prices, context_window_size=window)
-            report = play(tape, config, name=name, check=False, on_call=on_call).report
+            replay = play(tape, config, name=name, check=False, on_call=on_call)
+            report, state = replay.report, replay.state
+            if given.strategy != "summarizing" and state and state.summarized_up_to_index:
+                drops.append(name)
         else:
             report = no_reduction(tape, window=window)
         found[name] = priced(report, terms).totals
@@ -152,6 +171,7 @@ def _session_bill(
         calls=len(tape.calls),
         bills={name: one.cost or 0.0 for name, one in found.items()},
         too_large={name: one.too_large for name, one in found.items() if one.too_large},
+        drops=tuple(drops),
     )
 
 

@@ -50,8 +50,9 @@ def advise(options: _AdviseOptions) -> None:
     Recommend the configuration that is the cheapest for recorded conversations.
 
     Every session is played under twenty fixed configurations at the prices of --model or --prices; summaries are charged as
-    the model would write them. The cheapest in sum that fits the window is recommended, or one at most 3 % dearer that is
-    nearer to the defaults, with the lines to paste and the sessions on which another one is cheaper. Only bills are compared.
+    the model would write them. The cheapest in sum that fits the window and leaves out no message without a summary is
+    recommended, or one at most 3 % dearer that is nearer to the defaults, with the lines to paste and the sessions on which
+    another one is cheaper. Only bills are compared.
     Files in unknown formats are noted and left out.
     With --json: an object with "recommended", "lines", "sums", "sessions", "window", "prices" and "prices_of".
     """
@@ -138,6 +139,12 @@ def _reason(advice: Advice, ours: float) -> str:
         text += (
             f". {advice.cheapest} is cheaper, by at most 3 %: that counts as equal, and the one nearer to "
             "the defaults is recommended"
+        )
+    if advice.dropping is not None:
+        dropping = advice.sums[advice.dropping]
+        text += (
+            f". {advice.dropping} would be {shown_dollars(dropping)}, but leaves out messages without a "
+            "summary"
         )
     return f"{text}. The best of each session on its own would be {shown_dollars(single)}."
 
