@@ -14,6 +14,10 @@ from foldline.guests import REDUCTION_KEY, GuestView, kept_reduction, new_reduct
 from foldline.integrations.pydantic_ai_messages import PydanticAICodec
 
 
+_HAS_ATTEMPTS = hasattr(AbstractCapability, "prepare_model_request")
+"""Not before 2.64; `pydantic-ai-harness` 0.62 wants 2.62."""
+
+
 @dataclass
 class FoldlineCapability(AbstractCapability[Any]):
     """
@@ -34,6 +38,14 @@ class FoldlineCapability(AbstractCapability[Any]):
     async def for_run(self, ctx: RunContext[Any]) -> "FoldlineCapability":
         """Return what keeps the reduction of one run until it is answered."""
         return copy(self)
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Do what `prepare_model_request` does where there is no such hook."""
+        if _HAS_ATTEMPTS:
+            return request_context
+        return await self.prepare_model_request(ctx, request_context)
 
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
