@@ -110,7 +110,7 @@ _COMMAND = re.compile(
 ).search
 # Every clause is judged by its own words, so that true ones around it are no help. A comma divides
 # what begins with an order or a case; in prose it may stand before a verb that is none.
-_BETWEEN = r"[;:]\s++|\s\|\s|(?<!\d)[.!?][\"'”’)]*\s++|[\"'”»\]}],\s*+|\s-{1,3}\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b|\b(?:instead of|rather than) [^\W_]++"
+_BETWEEN = r"[;:]\**\s++|\s\|\s|(?<!\d)[.!?][\"'”’)]*\s++|[\"'”»\]}],\s*+|\s-{1,3}\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b|\b(?:instead of|rather than) [^\W_]++"
 _CLAUSES = re.compile(
     rf"{_BETWEEN}|,\s++(?=(?:and |but |or )?(?:so|please|now|then|always|never|do not|don['’]t)\b)"
 ).split
@@ -119,6 +119,10 @@ _CASE = re.compile(
     r"[\W\d_]*(?:when|whenever|if|before|after|once|until|as|in case|for every|on every|wenn|bevor|nachdem"
     r"|sobald|quand|si|avant|après|cuando|antes|después|quando|se|prima|dopo|когда|если|перед|после)\b"
 ).match
+# Labels of what a summary lists, which tell its reader what to do with it.
+_LABEL = re.compile(
+    r"\A[\W_]*(?:(?:keep in mind|remember|continue with|start with)[*_]*:|(?:do not|don['’]t) (?:redo|repeat)[*_]*:(?=\W*\Z))\W*"
+)
 _SIDES = (
     r"(?:users?|customers?|clients?|humans?|operators?|admin\w*|owner|boss|manager|he|she|they)"
 )
@@ -174,7 +178,7 @@ def is_lasting(said: str) -> bool:
 
 def orders_in(statement: str) -> Iterator[Order]:
     """Yield what *statement* orders and permits; what a page or a file ordered, it may tell."""
-    text, before = folded(statement).strip(), ""
+    text, before = _LABEL.sub("", folded(statement).strip()), ""
     for clause in (_PARTS if _CASE(text) or _COMMAND(text) else _CLAUSES)(text):
         command = _COMMAND(clause)
         found = command or _PERMIT(clause)

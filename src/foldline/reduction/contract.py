@@ -9,6 +9,7 @@ order, is left out, and the rest stays.
 import re
 from collections.abc import Callable, Iterator
 
+import msgspec
 from msgspec import Struct
 
 from foldline.reduction.commands import is_standing, orders_in
@@ -53,6 +54,7 @@ _IS_ERROR = re.compile(
     r"|gateway time-?out|too many requests)|traceback \(most recent call last\)|upstream connect error|<!doctype html|<html\b)",
     re.IGNORECASE,
 ).match
+_IS_JSON = re.compile(r"(?:```(?:json)?\s*)?(\{[^\n]*\})(?:\s*```)?").fullmatch
 _HAS_WORD = re.compile(r"[^\W_]").search
 
 
@@ -94,12 +96,14 @@ def reviewed(
     # The rest reads the source: only a text that may be used is worth that.
     if faults or by_code:
         return Review(text=text, tokens=tokens, defects=faults)
-    found = [*statements(text)]
-    bad = _unfounded(text, request) | Source(request).lacking(found)
+    lines = _laid_out(text)
+    found = [*statements(lines)]
+    source = Source(request)
+    bad = _unfounded(lines, request) | source.lacking(found)
     bad |= undone(found, request.parsed) | unbegun(found, request.parsed)
-    left = kept(text, bad.__contains__)
+    left = kept(lines, bad.__contains__)
     faults = tuple(_kind_faults(text, left.text, request.prompt)) or tuple(
-        shape_defects(text, request, merges=merges)
+        shape_defects(text, request, codes=source.codes_in(text), merges=merges)
     )
     if not faults and swaps_sides(text, request.parsed):
         faults = (_SWAPPED,)
@@ -110,6 +114,17 @@ def reviewed(
     if left.dropped:
         return Review(text=left.text, tokens=count(left.text), dropped=left.dropped)
     return Review(text=text, tokens=tokens)
+
+
+def _laid_out(text: str) -> str:
+    """Return *text* with a line for each value if it is JSON in one."""
+    found = _IS_JSON(text)
+    if found is None:
+        return text
+    try:
+        return msgspec.json.format(found[1], indent=1)
+    except msgspec.DecodeError:
+        return text
 
 
 def _unfounded(text: str, request: SummaryRequest) -> set[str]:

@@ -192,7 +192,10 @@ _NAMES = _OTHER_NAMES | {name for one in LANGUAGES.values() for name in one.name
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 """The characters of Chinese, Japanese, Thai and their neighbours, which write no spaces between words."""
 
-_WORD = re.compile(rf"[^\W\d_{UNSPACED}]+(?:['’][^\W\d_{UNSPACED}]+)?|[{UNSPACED}]")
+# Letters beside digits are of a code: "HAT136" is no German word.
+_WORD = re.compile(
+    rf"(?<![^\W_{UNSPACED}])[^\W\d_{UNSPACED}]++(?!\d)(?:['’][^\W\d_{UNSPACED}]+)?|[{UNSPACED}]"
+)
 _IS_UNSPACED = re.compile(rf"[{UNSPACED}]").match
 _LETTERS_OF_A_STEM = 6
 _LEAST_LETTERS = 4

@@ -123,6 +123,7 @@ _CAMEL = re.compile(r"[a-z][A-Z]").search
 _LETTERS = re.compile(r"[A-Za-z]*")
 _CAPITALS = re.compile(r"[A-Z]{3,8}").fullmatch
 _RUN = re.compile(r"[a-z0-9]+")
+_HAS_CODE = re.compile(r"(?=[a-z]*\d).{3}").match
 # A hash, of which the first digits may stand for all; no word has eight such letters.
 _HASH = re.compile(r"[\da-f]{7,128}").fullmatch
 _HASH_OF_LETTERS = 8
@@ -208,6 +209,10 @@ class Source:
     def has_run(self, run: str) -> bool:
         """Whether letters and digits, folded, were said as one run."""
         return run in self._runs
+
+    def codes_in(self, text: str) -> set[str]:
+        """Return the codes and numbers in *text* that were said."""
+        return set(filter(_HAS_CODE, _RUN.findall(folded(text)))) & self._runs
 
     def has_beginning(self, run: str) -> bool:
         """Whether *run*, folded, is the beginning of a hash that was said."""

@@ -82,13 +82,16 @@ _LEAST_ITEMS = 3
 _MOST_ENDED = 0.8
 
 
-def shape_defects(text: str, request: SummaryRequest, *, merges: bool = False) -> Iterator[str]:
+def shape_defects(
+    text: str, request: SummaryRequest, *, codes: set[str], merges: bool = False
+) -> Iterator[str]:
     """
     Yield what *text* is instead of a summary of what *request* gives to read.
 
     Args:
         text: The summary.
         request: What was asked.
+        codes: The codes and numbers of the source in *text*: they are of it like words.
         merges: Whether code carries on what records in the earlier texts list.
     """
     found = words(_without_headings(text))
@@ -97,7 +100,7 @@ def shape_defects(text: str, request: SummaryRequest, *, merges: bool = False) -
     meant = [content(one) for one in parts]
     size = len(set[str]().union(*meant))
     if size >= _LEAST_COMPARED:
-        own = content(one for one in found if one not in TELLING) - _HOLLOW
+        own = (content(one for one in found if one not in TELLING) - _HOLLOW) | codes
         if len(own) < min(_LEAST_CONTENT, _SHARE_OF_SHORT * size):
             yield "The text says too little to stand for the conversation."
             return
@@ -110,7 +113,7 @@ def shape_defects(text: str, request: SummaryRequest, *, merges: bool = False) -
             is_prose = max(own_profile.languages.values()) >= _LEAST_LITTLE
             is_told = not is_prose or retells(text)
             share = _LEAST_OVERLAP if is_told else _LEAST_OVERLAP_UNTOLD
-            if _is_elsewhere(own, meant, size, share):
+            if _is_elsewhere(own, [*meant, codes], size, share):
                 yield "The text is about something else than the conversation."
             elif size >= _LEAST_JUDGED:
                 yield from _missing_parts(own, meant, request, merges=merges)

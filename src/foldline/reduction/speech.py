@@ -46,8 +46,10 @@ _IS_AHEAD = re.compile(
 ).match
 # What the parts of a summary are called, alone in a line.
 _SECTIONS = re.compile(
-    r"^[#*\d.) ]{0,9}(?:(?:user|current|overall|primary|key|open|pending|previous) )?(?:goals?|tasks?|requests?|intent|status|state"
-    r"|decisions?|findings|discoveries|preferences|progress|facts|context|accomplished|done|questions?|(?:next )?steps?)[:* ]{0,4}$",
+    r"^[#*\d.) ]{0,9}(?:(?:user|current|overall|primary|key|open|pending|previous|all|session|technical|optional|important|critical"
+    r"|task) ){0,2}(?:goals?|tasks?|(?:requests? and )?(?:requests?|intent)|status|state|decisions?|findings|discoveries|preferences"
+    r"|progress|facts|context|accomplished|done|questions?|(?:next )?steps?|concepts|messages|work|overview|errors and fixes"
+    r"|problem solving|files and code(?: sections)?|artifacts)[:* ]{0,4}$",
     re.IGNORECASE | re.MULTILINE,
 ).findall
 _LEAST_SECTIONS = 2
@@ -71,11 +73,16 @@ _ANNOUNCES = re.compile(
     r"(?::|[.!](?=\s*\n))[*_]*\s*",
     re.IGNORECASE,
 ).match
+# What a model thinks before it writes; of some the first mark is in the request.
+_THINKS = re.compile(
+    r"(?:<(analysis|think(?:ing)?|reasoning|scratchpad)>.*?</\1>|(?:(?!<think).)*?^[ \t]{0,9}</think>)\s*",
+    re.DOTALL | re.MULTILINE,
+).match
 # Who says what he or his reader did, in a past that is over, tells of it.
 _RETOLD = re.compile(
     r"\b(?:i|you|we|he|she|they) (?:(?:then|also|first|only|just|never|later|finally|soon|next|at first|has|have|had|not|yet|did not|didn['’]t) ){0,3}"
-    r"(?:[a-z]{2,}ed|asked|told|gave|said|wrote|ran|made|found|got|went|put|took|began|came|did|had|saw|sent|set|kept"
-    r"|left|read|let|chose|built|broke|was|were|knew|thought|cut|hit|lost|met|paid|brought|spoke|understood|withdrew)\b"
+    r"(?:(?!(?:need|proceed)\b)[a-z]{2,}ed|asked|told|gave|said|wrote|ran|made|found|got|went|put|took|began|came|did|had|saw|sent|set|kept"
+    r"|left|read|let|chose|built|broke|was|were|knew|thought|cut|hit|lost|met|paid|brought|spoke|understood|withdrew|(?:could|did|was|were|had)(?: not|n['’]t))\b"
     r"|\byou (?:are [a-z]+ing|(?:have|had) (?:just|already) [a-z]+)\b"
     r"|\b(?:my|your|our) (?:[\w'’-]+ ){1,4}(?:[a-z]{2,}ed|was|were|gave|had|did|went|came|ran|got)\b|\b[a-z]{2,}ed (?:me|you|us)\b",
     re.IGNORECASE,
@@ -154,7 +161,9 @@ def without_quotes(text: str) -> str:
 
 
 def unannounced(text: str) -> str:
-    """Return *text* without a first sentence that only says that a summary follows."""
+    """Return *text* without what its model thought first, and a first sentence that only announces a summary."""
+    if found := _THINKS(text):
+        text = text[found.end() :]
     return text[found.end() :] if (found := _ANNOUNCES(text)) else text
 
 
@@ -197,8 +206,11 @@ def is_turn(text: str, instruction: str = "") -> bool:
     likely = _likely(said)
     others = frozenset(word for one in likely for word in one.others)
     persons = others.union(*(one.own for one in likely))
-    return _turns_to(said, others) or (
-        not _narrates(said, persons, others) and _speaks(said, persons)
+    praises = bool(_EXCLAIMED(said[0])) and _addresses(said[-1], others)
+    return (
+        praises
+        or _turns_to(said, others)
+        or (not _narrates(said, persons, others) and _speaks(said, persons))
     )
 
 
@@ -227,7 +239,7 @@ def _narrates(said: Sequence[str], persons: frozenset[str], others: frozenset[st
         return True
     spoken = sum(_addresses(one, persons) for one in said if one not in retold)
     # Who speaks to nobody at all may be short.
-    least = _LEAST_RETOLD - (not any(_addresses(one, others) for one in said))
+    least = _LEAST_RETOLD if any(_addresses(one, others) for one in said) else 1
     return len(retold) >= least and spoken <= _MOST_OTHER * len(retold)
 
 
