@@ -84,12 +84,16 @@ class _Transactions:
             cursor.execute("COMMIT")
         except sqlite3.Error as error:
             connection.rollback()
-            rest = self._overwritten(connection)
-            if getattr(error, "sqlite_errorcode", None) in _TORN:
-                # Half of a frame is a whole one only over an older frame that ends alike.
-                rest, self._leaves_rest = None, False
-            raise CommitUnknownError(str(store_error(error))) from rest
+            raise CommitUnknownError(str(store_error(error))) from self._rest(connection, error)
         return True
+
+    def _rest(self, connection: sqlite3.Connection, error: sqlite3.Error) -> StoreError | None:
+        """Return why the commit that *error* ended may be found after a crash; None if it is gone."""
+        rest = self._overwritten(connection)
+        if getattr(error, "sqlite_errorcode", None) in _TORN:
+            # Half of a frame is a whole one only over an older frame that ends alike.
+            rest, self._leaves_rest = None, False
+        return rest
 
     def _overwritten(self, connection: sqlite3.Connection) -> StoreError | None:
         """
