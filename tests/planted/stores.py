@@ -302,7 +302,7 @@ a commit in place is cancelled before it is made
 
 threads/stores/sqlite/worker.py: threads/crashes/test_errors.py
 a failed commit is taken for a made one
-- raise unknown from (None if is_torn else self._overwritten(connection))
+- raise CommitUnknownError(str(store_error(error))) from self._rest(connection, error)
 + return True
 
 threads/stores/sqlite/worker.py: threads/stores/test_sqlite_in_place.py

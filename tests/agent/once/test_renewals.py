@@ -99,10 +99,10 @@ async def test_who_stood_still_takes_its_lease_again(store: ThreadStore) -> None
     async with store, asyncio.TaskGroup() as group:
         first = group.create_task(agent.run("hello", thread=await store.thread("t"), turn_id="id"))
         await model.asked.wait()
-        again = await store.thread("t")
-        assert again.lease is not None
+        thread = await store.thread("t")
+        assert thread.lease is not None
         # What a stall leaves: the time of the lease is over, and a sign of life is due.
-        assert await again.hold(Lease(again.lease.holder, NOBODY.seconds))
+        assert await thread.hold(Lease(thread.lease.holder, NOBODY.seconds))
         let_pass(store.context.turn_lease)
         async with asyncio.timeout(30):
             while (again := await store.thread("t")).lease is None:

@@ -72,7 +72,8 @@ async def _tried(
             except StoreError as caught:
                 error = caught
             failures.heal()
-            if error is not None:
+            # Over half of a frame nobody can write while the disk stays full, so it may pass for a whole one.
+            if error is not None and not (plan.sticky and plan.trouble is Trouble.SHORT):
                 is_revived = promise.is_ahead(killed(folder).threads, acks)
             # A store that could not be opened is opened again; for an open one it does nothing.
             await store.open()

@@ -30,7 +30,7 @@ _Result = TypeVar("_Result")
 _MOST_WRITES = 256
 # A result waits until all jobs of its transaction are done.
 _MOST_READS = 32
-# After these the last frame of the commit, which completes it, was not written.
+# After these the last frame of the commit, which completes it, was not written whole.
 _TORN = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE})
 
 
@@ -84,10 +84,16 @@ class _Transactions:
             cursor.execute("COMMIT")
         except sqlite3.Error as error:
             connection.rollback()
-            is_torn = getattr(error, "sqlite_errorcode", None) in _TORN
-            unknown = CommitUnknownError(str(store_error(error)))
-            raise unknown from (None if is_torn else self._overwritten(connection))
+            raise CommitUnknownError(str(store_error(error))) from self._rest(connection, error)
         return True
+
+    def _rest(self, connection: sqlite3.Connection, error: sqlite3.Error) -> StoreError | None:
+        """Return why the commit that *error* ended may be found after a crash; None if it is gone."""
+        rest = self._overwritten(connection)
+        if getattr(error, "sqlite_errorcode", None) in _TORN:
+            # Half of a frame is a whole one only over an older frame that ends alike.
+            rest, self._leaves_rest = None, False
+        return rest
 
     def _overwritten(self, connection: sqlite3.Connection) -> StoreError | None:
         """
