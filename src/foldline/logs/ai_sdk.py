@@ -26,7 +26,7 @@ from foldline.history.formats.wire import (
 from foldline.history.media import modality_of
 from foldline.history.messages import Message, Role
 from foldline.history.parts import BlobPart, Part, ReasoningPart, TextPart, ToolCallPart
-from foldline.logs.bodies import answers, read_bodies
+from foldline.logs.bodies import answers, read_bodies, response_of
 from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_items
 
@@ -115,7 +115,7 @@ def _result(block: Object) -> Iterator[Message]:
 def _said(output: Any) -> Any:
     match output:
         case {"type": "content", "value": list(blocks)}:
-            return tuple(part for one in blocks for part in _parts(maybe_object(one)))
+            return response_of(part for one in blocks for part in _parts(maybe_object(one)))
         case {"type": "text" | "json" | "error-text" | "error-json", "value": said}:
             output = said
         case _:
