@@ -118,7 +118,7 @@ def record_format(value: Any) -> NativeFormat | None:
     tools = [maybe_object(tool) for tool in maybe_list(body.get("tools"))]
     if any("input_schema" in tool for tool in tools) or not _ANTHROPIC_FIELDS.isdisjoint(body):
         return _ANTHROPIC
-    return answer_format(maybe_object(response)) or _shown(map(maybe_object, body["messages"]))
+    return _shown(map(maybe_object, body["messages"])) or answer_format(response)
 
 
 def _shown(messages: Iterable[Object]) -> NativeFormat | None:
@@ -130,9 +130,10 @@ def _shown(messages: Iterable[Object]) -> NativeFormat | None:
     return None if found.possible >= {_CHAT, _ANTHROPIC} else found.format
 
 
-def answer_format(answer: Object) -> NativeFormat | None:
+def answer_format(answer: Any) -> NativeFormat | None:
     """Return the wire format of *answer*; None if it is none of a vendor's."""
-    shown = (native for key, native in _ANSWERS.items() if isinstance(answer.get(key), list))
+    fields = maybe_object(answer)
+    shown = (native for key, native in _ANSWERS.items() if isinstance(fields.get(key), list))
     return next(shown, None)
 
 
