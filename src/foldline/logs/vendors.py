@@ -12,6 +12,7 @@ from foldline.errors import FormatError
 from foldline.history.formats.detect import BLOCKS, witnesses_in
 from foldline.history.formats.wire import Object, maybe_list, maybe_object, maybe_text
 from foldline.history.messages import NativeFormat
+from foldline.logs.converse import is_turn
 from foldline.logs.document import Document, Record
 
 
@@ -105,7 +106,7 @@ def _is_body(value: Any) -> bool:
 
 def _is_item(value: Any) -> bool:
     item = maybe_object(value)
-    return isinstance(item.get("role"), str) or _sign(item) is not None
+    return (isinstance(item.get("role"), str) and not is_turn(item)) or _sign(item) is not None
 
 
 def record_format(value: Any) -> NativeFormat | None:
