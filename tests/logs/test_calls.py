@@ -1,10 +1,12 @@
 """Calls of a model in the records of other programs."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from foldline.errors import FormatError
 from foldline.history.messages import Usage
 from tests.logs.reading import read, read_one
 
@@ -67,3 +69,36 @@ def test_calls_of_converse_continue_each_other() -> None:
 
     assert session.format == "converse"
     assert [message.text for message in session.messages] == ["Hi.", "Yes.", "Bye."]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        lambda asked, told: {"request": {"body": asked}, "response": told},
+        lambda asked, told: har(json.dumps(asked), json.dumps(told)),
+    ],
+    ids=["proxy", "HAR"],
+)
+def test_calls_of_gemini_and_converse_are_read_from_any_record(record: Callable[..., Any]) -> None:
+    """Their answers are in the shape of a message, which ends the request."""
+    said = {"role": "model", "parts": [{"text": "Yes."}]}
+    contents = {"contents": [{"role": "user", "parts": [{"text": "Hi."}]}]}
+    turns = {"messages": [{"role": "user", "content": [{"text": "Hi."}]}]}
+    answer = {"output": {"message": {"role": "assistant", "content": [{"text": "Yes."}]}}}
+
+    gemini = read_one(record(contents, {"candidates": [{"content": said}]}))
+    blocked = read_one(record(contents, {"candidates": [{"finishReason": "SAFETY"}]}))
+    converse = read_one(record(turns, answer))
+
+    assert [one.format for one in (gemini, blocked, converse)] == ["gemini", "gemini", "converse"]
+    assert [one.text for one in gemini.messages] == ["Hi.", "Yes."]
+    assert [one.text for one in converse.messages] == ["Hi.", "Yes."]
+    assert len(blocked.messages) == 1
+
+
+def test_the_place_of_a_call_is_its_number() -> None:
+    """An error names the call that is wrong, counted as they are written."""
+    wrong = {"model": "tiny", "messages": [{"role": "user", "content": 5}]}
+
+    with pytest.raises(FormatError, match="document: call 0: message 0: content"):
+        read(har(json.dumps(wrong), "{}"))

@@ -147,7 +147,7 @@ def test_a_rewind_to_what_is_unknown_leaves_nothing() -> None:
         (answered({"output": "a", "error": "b"}), '{"output":"a","error":"b"}'),
         ({**CALL, "result": "x = 1"}, "x = 1"),
         ({**CALL, "result": {"text": "x = 1"}}, "x = 1"),
-        ({**CALL, "result": []}, ()),
+        ({**CALL, "result": []}, ""),
     ],
 )
 def test_results(call: dict[str, Any], response: Any) -> None:

@@ -113,6 +113,25 @@ def test_messages_of_open_telemetry_and_blocks_of_anthropic() -> None:
     assert [one.text for one in session.messages] == ["Hi.", "Yes."]
 
 
+def test_messages_of_the_ai_sdk() -> None:
+    """An answer that only calls is the list of its calls."""
+    call = {"toolCallId": "c", "toolName": "look", "args": '{"n":1}'}
+    result = {"type": "tool-result", "toolCallId": "c", "toolName": "look", "output": "Lisbon"}
+    called = {"type": "tool-call", "toolCallId": "c", "toolName": "look", "input": {"n": 1}}
+    grown = [
+        HI,
+        {"role": "assistant", "content": [called]},
+        {"role": "tool", "content": [result]},
+    ]
+
+    (first,) = read(observation(1, {"messages": [HI]}, [call]))
+    (last,) = read(observation(1, grown, "In Lisbon."))
+
+    assert first.messages[1].tool_calls == last.messages[1].tool_calls
+    assert [one.response for one in last.messages[2].tool_call_responses] == ["Lisbon"]
+    assert last.messages[3].text == "In Lisbon."
+
+
 def test_an_answer_may_look_like_json() -> None:
     """A text that begins like JSON and is none stays a text."""
     (session,) = read(observation(1, [HI], "{x} is a set."))

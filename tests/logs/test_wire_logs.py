@@ -129,6 +129,18 @@ def test_a_log_of_several_vendors_is_read(first: int) -> None:
     assert not any(one.notes for one in sessions)
 
 
+def test_an_answer_may_be_in_another_format_than_its_request() -> None:
+    """Some programs write every answer as OpenAI does; what is none is left out with a note."""
+    asked = {"model": "c", "messages": [HI, USE, BYE]}
+
+    (session,) = read({"request": asked, "response": {"choices": [{"message": LATER}]}})
+    (failed,) = read({"request": asked, "response": 5})
+
+    assert len(session.messages[1].tool_calls) == 1
+    assert session.messages[-1].text == "Later."
+    assert (len(failed.messages), len(failed.notes)) == (3, 1)
+
+
 def test_thinking_is_no_sign_of_a_vendor() -> None:
     """A body of DeepSeek, GLM or Kimi has the field too."""
     body = {"model": "t", "messages": [HI, CALLS, ANSWER], "thinking": {"type": "enabled"}}

@@ -26,7 +26,7 @@ from foldline.history.formats.wire import (
 from foldline.history.media import modality_of
 from foldline.history.messages import Message, Role
 from foldline.history.parts import BlobPart, Part, ReasoningPart, TextPart, ToolCallPart
-from foldline.logs.bodies import answers, read_bodies
+from foldline.logs.bodies import answers, read_bodies, response_of
 from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_items
 
@@ -39,10 +39,11 @@ _ANSWERS = ("output", "result", "errorText")
 
 
 def _matches(document: Document) -> bool:
-    return any(map(_is_message, first_items(document, "messages")))
+    return any(map(is_ai_sdk, first_items(document, "messages")))
 
 
-def _is_message(value: Any) -> bool:
+def is_ai_sdk(value: Any) -> bool:
+    """Whether *value* is a message of the AI SDK that is in no other format."""
     item = maybe_object(value)
     if item.get("role") not in _ROLES or "info" in item:
         return False
@@ -58,11 +59,12 @@ def _read(document: Document) -> tuple[Session, ...]:
         format=AI_SDK.name,
         key="messages",
         rules=lambda body: [maybe_text(body.get("system"))],
-        read=_messages,
+        read=messages_from_ai_sdk,
     )
 
 
-def _messages(item: Object) -> Iterator[Message]:
+def messages_from_ai_sdk(item: Object) -> Iterator[Message]:
+    """Yield what *item* says: each step, and the results of its calls."""
     role = cast("Role", check_role(item.get("role"), _ROLES))
     id, created_at = first_text(item, "id") or None, maybe_time(item.get("createdAt"))
     # Its version 4 has calls beside the text that follows them.
@@ -100,7 +102,8 @@ def _parts(block: Object) -> Iterator[Part]:
             yield media_from_url(data, modality) if is_url else BlobPart(modality, mime, data)
         case kind if call and kind != "tool-result":
             given = call.get("input", call.get("args")) or {}
-            yield ToolCallPart(first_text(call, "toolCallId"), _name(block), json_text(given))
+            arguments = given if isinstance(given, str) else json_text(given)
+            yield ToolCallPart(first_text(call, "toolCallId"), _name(block), arguments)
         case _:
             pass
 
@@ -115,7 +118,7 @@ def _result(block: Object) -> Iterator[Message]:
 def _said(output: Any) -> Any:
     match output:
         case {"type": "content", "value": list(blocks)}:
-            return tuple(part for one in blocks for part in _parts(maybe_object(one)))
+            return response_of(part for one in blocks for part in _parts(maybe_object(one)))
         case {"type": "text" | "json" | "error-text" | "error-json", "value": said}:
             output = said
         case _:

@@ -4,11 +4,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from foldline.history.formats.wire import Object, first_text, maybe_list, maybe_object, maybe_text
+from foldline.history.formats.wire import (
+    FAILED,
+    Object,
+    first_text,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+)
 from foldline.history.grouping import grouped, is_result
 from foldline.history.media import blob_of, modality_of
 from foldline.history.messages import Message, Role
-from foldline.history.parts import BlobPart, Part, ToolCallPart
+from foldline.history.parts import BlobPart, Part, TextPart, ToolCallPart
 from foldline.history.unnamed import with_ids
 from foldline.logs.document import Document
 from foldline.logs.growth import Recording, joined
@@ -83,6 +90,13 @@ def answers(
             said, results = [], []
         said += made
         results += told
+
+
+def response_of(said: Iterable[Part], *, failed: bool = False) -> Any:
+    """Return what a tool *said*: its text if that is all, else the parts, and that it *failed*."""
+    parts = (*said, FAILED) if failed else tuple(said)
+    only = parts[0] if len(parts) == 1 else None
+    return only.content if isinstance(only, TextPart) else parts or ""
 
 
 def texts_in(blocks: Any) -> list[str]:

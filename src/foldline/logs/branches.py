@@ -39,7 +39,7 @@ def abandoned(lines: Sequence[Line]) -> frozenset[str]:
         return frozenset()
     roots = _nearest(parents, {id for id, parent in parents.items() if not parent})
     newest = {roots[line.id]: line.id for line in lines if line.is_message}
-    kept = {id for leaf in newest.values() for id in _path(leaf, parents)}
+    kept = {id for leaf in newest.values() for id in path_to(leaf, parents)}
     messages = {line.message for line in lines if line.message and line.id in kept}
     kept.update(line.id for line in lines if line.message in messages)
     _keep_answers(lines, kept)
@@ -47,7 +47,7 @@ def abandoned(lines: Sequence[Line]) -> frozenset[str]:
     return frozenset(left | _followers(lines, left, parents, roots))
 
 
-def _path(id: str, parents: Mapping[str, str]) -> Iterable[str]:
+def path_to(id: str, parents: Mapping[str, str]) -> Iterable[str]:
     """Return *id* and the lines that lead to it, the nearest first; a circle is walked once."""
     path: dict[str, None] = {}
     while id and id not in path:

@@ -36,6 +36,7 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
+from foldline.logs.branches import path_to
 from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each
 
@@ -74,13 +75,10 @@ def _session(fields: Object) -> Session:
 
 
 def _path(nodes: Object, last: str) -> list[str]:
-    """Return what leads to *last*, the newest one if it is unknown; a circle is walked once."""
-    path: dict[str, None] = {}
-    id = last if last in nodes else next(reversed(nodes), "")
-    while id in nodes and id not in path:
-        path[id] = None
-        id = maybe_text(maybe_object(nodes[id]).get("parent"))
-    return [*reversed(path)]
+    """Return what leads to *last*, or to the newest one if it is unknown."""
+    above = {id: maybe_text(maybe_object(node).get("parent")) for id, node in nodes.items()}
+    known = {id: parent if parent in nodes else "" for id, parent in above.items()}
+    return [*path_to(last if last in nodes else next(reversed(nodes), ""), known)][::-1]
 
 
 def _take(chat: _Chat, item: Object, id: str) -> None:
@@ -99,8 +97,7 @@ def _message(chat: _Chat, item: Object, parts: tuple[Part, ...], id: str) -> Mes
     created_at = maybe_time(item.get("create_time"))
     text = "\n\n".join(part.content for part in parts if isinstance(part, TextPart))
     if role == "tool" and not chat.call:
-        printed = printed_message(text, name=name, created_at=created_at)
-        return replace(printed, parts=parts, id=id)
+        return replace(printed_message(parts, name=name), id=id, created_at=created_at)
     if role == "tool":
         response = tuple(part for part in parts if isinstance(part, ResponseContent))
         is_text = all(isinstance(part, TextPart) for part in parts)

@@ -11,7 +11,6 @@ from itertools import chain
 from msgspec.structs import replace
 
 from foldline.history.formats.wire import (
-    FAILED,
     Object,
     as_object,
     check_role,
@@ -26,7 +25,7 @@ from foldline.history.formats.wire import (
 from foldline.history.messages import Message
 from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart
 from foldline.history.unnamed import with_ids
-from foldline.logs.bodies import answers, texts_in
+from foldline.logs.bodies import answers, response_of, texts_in
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
 from foldline.logs.importer import Importer, Reading, Session, lists_in, read_each
@@ -90,7 +89,7 @@ def _parts(block: Object) -> Iterator[Part]:
 def _result(block: Object) -> Iterator[Message]:
     if block.get("type") == "tool_result":
         text = "\n".join(filter(None, texts_in(block.get("content"))))
-        said = (TextPart(text), FAILED) if block.get("is_error") is True else text
+        said = response_of([TextPart(text)], failed=block.get("is_error") is True)
         name = first_text(block, "name") or None
         yield Message.tool(first_text(block, "tool_use_id"), said, name=name)
 

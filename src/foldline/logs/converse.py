@@ -6,6 +6,7 @@ field, which says what it is. Bytes in a file are base64.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -30,7 +31,7 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
-from foldline.logs.bodies import blob_in, messages_of, read_bodies, texts_in
+from foldline.logs.bodies import blob_in, messages_of, read_bodies, response_of, texts_in
 from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_item
 
@@ -78,7 +79,8 @@ def _part(kind: str, held: Object) -> Part:
         case "toolUse", {"toolUseId": id, "name": name, "input": given}:
             return ToolCallPart(id, name, json_text(given))
         case "toolResult", {"toolUseId": id, "content": content}:
-            return ToolCallResponsePart(id, _said(content))
+            said = chain.from_iterable(map(block_parts, map(maybe_object, maybe_list(content))))
+            return ToolCallResponsePart(id, response_of(said))
         case "reasoningContent", _:
             thought = maybe_object(held.get("reasoningText"))
             return ReasoningPart(maybe_text(thought.get("text")))
@@ -86,11 +88,6 @@ def _part(kind: str, held: Object) -> Part:
             return blob_in(data, f"{_TYPES[kind]}/{maybe_text(held.get('format'))}")
         case _:
             return GenericPart(kind, json_text(held))
-
-
-def _said(content: Any) -> Any:
-    said = tuple(part for one in maybe_list(content) for part in block_parts(maybe_object(one)))
-    return said[0].content if len(said) == 1 and isinstance(said[0], TextPart) else said or ""
 
 
 def _messages(item: Object) -> list[Message]:

@@ -11,7 +11,6 @@ from functools import partial
 from msgspec.structs import replace
 
 from foldline.history.formats.wire import (
-    FAILED,
     Object,
     as_text,
     first_text,
@@ -24,6 +23,7 @@ from foldline.history.formats.wire import (
 )
 from foldline.history.messages import Message
 from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart
+from foldline.logs.bodies import response_of
 from foldline.logs.document import Document, Record
 from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each, sections
 
@@ -90,7 +90,7 @@ def _result(data: Object) -> Message:
     text = first_text(result, "content") or first_text(error, "message")
     if data.get("isUserRequested") is True:
         return printed_message(text, name=COPILOT.name)
-    said = (TextPart(text), FAILED) if data.get("success") is False else text
+    said = response_of([TextPart(text)], failed=data.get("success") is False)
     return Message.tool(as_text(data.get("toolCallId"), "toolCallId"), said)
 
 

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from foldline.history.formats.responses import usage_or_none
 from foldline.history.formats.wire import (
-    FAILED,
     Object,
     as_object,
     as_text,
@@ -34,7 +33,7 @@ from foldline.history.formats.wire import (
 from foldline.history.messages import Message
 from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.unnamed import with_ids
-from foldline.logs.bodies import messages_of
+from foldline.logs.bodies import messages_of, response_of
 from foldline.logs.document import Document, Record
 from foldline.logs.gemini import content_parts, own_answer, tool_of
 from foldline.logs.importer import Importer, Reading, Session, read_each, sections
@@ -170,13 +169,8 @@ def _blocks(given: Any) -> list[Object]:
 
 
 def _result(call: Object) -> ToolCallResponsePart:
-    said = [*_answers(call["result"])]
-    if call.get("status") == "error":
-        said.append(FAILED)
-    only = said[0] if len(said) == 1 else None
-    return ToolCallResponsePart(
-        _id(call), only.content if isinstance(only, TextPart) else tuple(said)
-    )
+    said = response_of(_answers(call["result"]), failed=call.get("status") == "error")
+    return ToolCallResponsePart(_id(call), said)
 
 
 def _answers(result: Any) -> Iterator[Any]:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -20,7 +19,7 @@ from foldline.history.formats.wire import (
     maybe_object,
 )
 from foldline.history.messages import Message
-from foldline.history.parts import TextPart
+from foldline.history.parts import Part, TextPart
 from foldline.logs.document import Document, Record
 
 
@@ -105,14 +104,15 @@ class Reading:
         )
 
 
-def printed_message(text: str, *, name: str, created_at: datetime | None = None) -> Message:
+def printed_message(said: str | tuple[Part, ...], *, name: str) -> Message:
     """
     Return the message for what a program put into a conversation without being called.
 
-    It is a tool message of plain text, which vendors are shown as user text: as a tool's response
+    It is a tool message without a response, which vendors are shown as user text: as a response
     it would have no call, as the user's it would open an exchange, and the system's are never cut.
     """
-    return Message(role="tool", parts=(TextPart(text),), name=name, created_at=created_at)
+    parts = (TextPart(said),) if isinstance(said, str) else said
+    return Message(role="tool", parts=parts, name=name)
 
 
 def decoded(value: Any) -> Any:

@@ -76,6 +76,10 @@ def _run(generation: Object) -> Object:
 
 
 def _outputs(answer: Any) -> Object:
+    if is_list(answer) and all("toolCallId" in maybe_object(one) for one in answer):
+        # So does the AI SDK write an answer that only calls.
+        calls = [{**one, "type": "tool-call"} for one in answer]
+        return {"messages": [{"role": "assistant", "content": calls}]}
     if is_list(answer):
         # Blocks of Anthropic come without their message.
         is_said = all("role" in maybe_object(one) for one in answer)

@@ -2,12 +2,13 @@
 Runs of LangSmith: one, a list of them, or one a line, in any order.
 
 The runs that are model calls are read, in the order of their times, as a log of requests (see
-`logs.growth`); an export without any has the runs whose inputs hold messages. These are LangChain's
-or a vendor's. The id of a session is that of the thread in the run's metadata, else of the trace:
+`logs.growth`); an export without any has the runs whose inputs hold messages. These are LangChain's,
+the AI SDK's or a vendor's. The id of a session is that of the thread in the run's metadata, else of the trace:
 a run's own `session_id` is its project. A bulk export has inputs and outputs as JSON text.
 """
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,6 +24,7 @@ from foldline.history.formats.wire import (
     maybe_text,
 )
 from foldline.history.messages import Message
+from foldline.logs.ai_sdk import is_ai_sdk, messages_from_ai_sdk
 from foldline.logs.chat_jsonl import chat_messages
 from foldline.logs.document import Document, Record
 from foldline.logs.growth import Recording, joined
@@ -82,6 +84,8 @@ def run_recording(run: Object, *, format: str = "langsmith") -> Recording:
 
 def _messages(items: Iterable[Any]) -> tuple[Message, ...]:
     records = [Record(f"message {number}", item) for number, item in enumerate(items)]
+    if any(is_ai_sdk(one.value) for one in records):
+        return tuple(chain.from_iterable(read_each(records, messages_from_ai_sdk, "the message")))
     if any(is_langchain(one.value) for one in records):
         return tuple(filter(None, read_each(records, message_from_langchain, "the message")))
     return chat_messages(records)

@@ -30,6 +30,7 @@ from foldline.history.formats.wire import (
 from foldline.history.media import modality_of
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart
+from foldline.logs.bodies import response_of
 from foldline.logs.document import Document, Record
 from foldline.logs.importer import (
     Importer,
@@ -86,7 +87,7 @@ def _asked(parts: Iterable[Object]) -> Iterator[Message]:
     if own:
         yield Message(role="user", parts=own)
     if added:
-        yield replace(printed_message("", name=OPENCODE.name), parts=added)
+        yield printed_message(added, name=OPENCODE.name)
 
 
 def _answered(info: Object, parts: Iterable[Object]) -> Iterator[Message]:
@@ -123,8 +124,8 @@ def _result(part: Object) -> Iterator[Message]:
     state = maybe_object(part.get("state"))
     if state.get("status") in ("completed", "error"):
         text = first_text(state, "output", "error")
-        files = [*_content(map(maybe_object, maybe_list(state.get("attachments"))))]
-        said = (TextPart(text), *files) if files else text
+        files = map(maybe_object, maybe_list(state.get("attachments")))
+        said = response_of([TextPart(text), *_content(files)])
         yield Message.tool(_id(part), said, name=maybe_text(part.get("tool")) or None)
 
 

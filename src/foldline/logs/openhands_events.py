@@ -73,7 +73,7 @@ def _message(event: Object, said: Object) -> Message:
         return _answer(event, said, said.get("content"), maybe_list(said.get("tool_calls")))
     if event.get("source") == "user":
         return Message(role="user", parts=parts)
-    return replace(printed_message("", name=first_text(event, "source")), parts=parts)
+    return printed_message(parts, name=first_text(event, "source"))
 
 
 def _answer(event: Object, said: Object, content: object, calls: Iterable[object]) -> Message:

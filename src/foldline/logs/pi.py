@@ -11,6 +11,8 @@ signature belongs to the vendor's request that made it and is left out.
 from collections.abc import Sequence
 from functools import partial
 
+from msgspec.structs import replace
+
 from foldline.history.formats.responses import usage_apart
 from foldline.history.formats.wire import (
     Object,
@@ -20,7 +22,6 @@ from foldline.history.formats.wire import (
     first_text,
     json_text,
     maybe_count,
-    maybe_list,
     maybe_object,
     maybe_text,
     maybe_time,
@@ -37,6 +38,7 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
+from foldline.logs.bodies import response_of, texts_in
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
 from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each, sections
@@ -104,11 +106,9 @@ def _take(log: _Log, line: Object) -> None:
         case "message":
             log.messages.append(_message(line))
         case "custom_message" | "branch_summary":
-            name, created_at = (
-                first_text(line, "customType") or kind,
-                maybe_time(line.get("timestamp")),
-            )
-            log.messages.append(printed_message(_plain(line), name=name, created_at=created_at))
+            printed = printed_message(_plain(line), name=first_text(line, "customType") or kind)
+            created_at = maybe_time(line.get("timestamp"))
+            log.messages.append(replace(printed, created_at=created_at))
         case "compaction":
             compaction = scalars(line, _COMPACTION)
             first_kept = line.get("firstKeptEntryIndex")
@@ -128,7 +128,7 @@ def _message(line: Object) -> Message:
     role = as_text(said.get("role"), "role")
     created_at = maybe_time(line.get("timestamp"))
     if role not in _ROLES:
-        return printed_message(_plain(said), name=role, created_at=created_at)
+        return replace(printed_message(_plain(said), name=role), created_at=created_at)
     report = maybe_object(said.get("usage"))
     cost = maybe_object(report.get("cost"))
     metadata = scalars(said, _KEPT) | scalars({"cost": cost.get("total")}, ("cost",))
@@ -152,18 +152,8 @@ def _parts(said: Object, role: str) -> tuple[Part, ...]:
     blocks = [as_object(block, "the block") for block in as_list(content, "content")]
     if role == "toolResult":
         call = as_text(said.get("toolCallId"), "toolCallId")
-        return (ToolCallResponsePart(call, _response(blocks)),)
+        return (ToolCallResponsePart(call, response_of(map(_content, blocks))),)
     return tuple(map(_part, blocks))
-
-
-def _response(blocks: list[Object]) -> str | tuple[ResponseContent, ...]:
-    match [_content(block) for block in blocks]:
-        case []:
-            return ""
-        case [TextPart() as only]:
-            return only.content
-        case several:
-            return tuple(several)
 
 
 def _part(block: Object) -> Part:
@@ -197,10 +187,7 @@ def _bash(said: Object) -> str:
 
 def _plain(said: Object) -> str:
     """Return the text of a message that pi or an extension of it added."""
-    blocks = [
-        maybe_text(maybe_object(block).get("text")) for block in maybe_list(said.get("content"))
-    ]
-    return first_text(said, "content", "summary") or "\n".join(blocks)
+    return first_text(said, "summary") or "\n".join(texts_in(said.get("content")))
 
 
 def _usage(report: Object) -> Usage | None:

@@ -85,7 +85,7 @@ def _asked(part: Object) -> Message:
         return Message.tool(first_text(part, "tool_call_id"), text if is_text else said, name=tool)
     if kind in ("system-prompt", "user-prompt"):
         return Message(role="user" if kind == "user-prompt" else "system", parts=said)
-    return replace(printed_message("", name=kind), parts=said)
+    return printed_message(said, name=kind)
 
 
 def _content(one: Any) -> ResponseContent:

@@ -12,6 +12,7 @@ from foldline.errors import FormatError
 from foldline.history.formats.detect import BLOCKS, witnesses_in
 from foldline.history.formats.wire import Object, maybe_list, maybe_object, maybe_text
 from foldline.history.messages import NativeFormat
+from foldline.logs.converse import is_turn
 from foldline.logs.document import Document, Record
 
 
@@ -105,7 +106,7 @@ def _is_body(value: Any) -> bool:
 
 def _is_item(value: Any) -> bool:
     item = maybe_object(value)
-    return isinstance(item.get("role"), str) or _sign(item) is not None
+    return (isinstance(item.get("role"), str) and not is_turn(item)) or _sign(item) is not None
 
 
 def record_format(value: Any) -> NativeFormat | None:
@@ -118,7 +119,7 @@ def record_format(value: Any) -> NativeFormat | None:
     tools = [maybe_object(tool) for tool in maybe_list(body.get("tools"))]
     if any("input_schema" in tool for tool in tools) or not _ANTHROPIC_FIELDS.isdisjoint(body):
         return _ANTHROPIC
-    return answer_format(maybe_object(response)) or _shown(map(maybe_object, body["messages"]))
+    return _shown(map(maybe_object, body["messages"])) or answer_format(response)
 
 
 def _shown(messages: Iterable[Object]) -> NativeFormat | None:
@@ -130,9 +131,10 @@ def _shown(messages: Iterable[Object]) -> NativeFormat | None:
     return None if found.possible >= {_CHAT, _ANTHROPIC} else found.format
 
 
-def answer_format(answer: Object) -> NativeFormat | None:
+def answer_format(answer: Any) -> NativeFormat | None:
     """Return the wire format of *answer*; None if it is none of a vendor's."""
-    shown = (native for key, native in _ANSWERS.items() if isinstance(answer.get(key), list))
+    fields = maybe_object(answer)
+    shown = (native for key, native in _ANSWERS.items() if isinstance(fields.get(key), list))
     return next(shown, None)
 
 

@@ -40,6 +40,7 @@ from foldline.logs.importer import Importer, Session, each_read, lists_in, read_
 from foldline.logs.vendors import (
     OTEL_MESSAGES,
     OTEL_SYSTEM,
+    answer_format,
     exchange,
     has_parts,
     record_format,
@@ -137,7 +138,8 @@ def _answer(response: Any, native: NativeFormat) -> tuple[Message, ...]:
         response = joined_stream(response, native)
     elif is_list(response):
         response = joined_events([*map(maybe_object, response)], native)
-    return read_response(response, native)
+    # Some programs write every answer as one vendor does.
+    return read_response(response, answer_format(response) or native)
 
 
 def _spans(fields: Object) -> tuple[tuple[Message, ...], tuple[Message, ...]]:

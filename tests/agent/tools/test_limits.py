@@ -1,5 +1,6 @@
 """What pydantic's `Field` says of a parameter holds, as it does in other libraries."""
 
+from decimal import Decimal
 from typing import Annotated, Any, Optional
 
 import pytest
@@ -51,6 +52,18 @@ def test_limits_are_told_and_checked(
     assert told == schema
     with pytest.raises(FormatError, match="Expected"):
         made.reader.read(f'{{"value": {wrong}}}', CONTEXT, schema=made.parameters)
+
+
+def test_what_cannot_be_checked_is_left_to_the_function() -> None:
+    """A limit on an amount of money makes no error, and of several kinds those that can be are bound."""
+
+    def pay(amount: Annotated[Decimal, Field(gt=0)], to: Annotated[int | str, Field(ge=1)]) -> None:
+        """Pay."""
+
+    amount, to = tool(pay).parameters["properties"].values()
+
+    assert amount == {"type": "string", "format": "decimal"}
+    assert to == {"anyOf": [{**INTEGER, "minimum": 1}, {"type": "string"}]}
 
 
 def test_a_field_may_stand_in_the_place_of_a_default() -> None:
