@@ -1,11 +1,12 @@
 """What the model sees at each of its calls, when a recording is played."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 
 from msgspec import Struct
 
+from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
@@ -13,10 +14,15 @@ from foldline.history.tokens import TokenCounter, count_message
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.model import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.event import Reason
 from foldline.reduction.state import HistoryReductionState
 from foldline.replay.player import ReadingLog
 from foldline.replay.quality.identifiers import last_word, said, spelled_out
 from foldline.replay.tape import Tape
+
+
+# The table of verdicts comes to these only if nothing is refused and nothing new is made.
+_FITTING = frozenset({Reason.DISABLED, Reason.BELOW_THRESHOLD, Reason.REDUCTION_VALID})
 
 
 class Transcript:
@@ -92,27 +98,11 @@ def moments(
     budget: int | None = None,
 ) -> Iterator[Moment]:
     """Yield each model call of *tape*: one before every message of the assistant."""
-    given: Sequence[Summarizer] = () if summarizer is None else (summarizer,)
-    if config.prices is not None and not given:
-        # A fold has the price of its summary, as in a replay.
-        log = ReadingLog(DigestSummarizer(counter=tape.counter))
-        for message in tape.messages:
-            log.follow(message)
-        given = (log,)
-    reducer = HistoryReducer(
-        config,
-        summarizer=given,
-        counter=tape.counter,
-        summary_budget=budget,
-        clock=lambda: tape.clock(0),
-    )
+    reducer = _reducer(tape, config, summarizer, budget)
     history, state = History(counter=tape.counter), None
     for number, position in enumerate(model_turns(tape), start=1):
         tape.fill(history, position)
-        reduced = reducer.reduce_sync(history, state=state)
-        folded = reduced.event.status == "performed"
-        if reduced.termination_reason is not None:
-            reduced = reducer.reduce_sync(history, state=reduced.state)
+        reduced, folded = _reduced(reducer, history, state)
         state = reduced.state
         is_answered = position < len(tape.messages)
         yield Moment(
@@ -123,6 +113,56 @@ def moments(
             state=state,
             folded=folded,
         )
+
+
+def _reducer(
+    tape: Tape, config: HistoryReductionConfig, summarizer: Summarizer | None, budget: int | None
+) -> HistoryReducer:
+    given: Sequence[Summarizer] = () if summarizer is None else (summarizer,)
+    if config.prices is not None and not given:
+        # A fold has the price of its summary, as in a replay.
+        log = ReadingLog(DigestSummarizer(counter=tape.counter))
+        for message in tape.messages:
+            log.follow(message)
+        given = (log,)
+    return HistoryReducer(
+        config,
+        summarizer=given,
+        counter=tape.counter,
+        summary_budget=budget,
+        clock=lambda: tape.clock(0),
+    )
+
+
+def _reduced(
+    reducer: HistoryReducer, history: History, state: HistoryReductionState | None
+) -> tuple[ReducedHistory[Message], bool]:
+    """Return what is sent, and whether a fold was made for it, also if that ended a turn."""
+    reduced = reducer.reduce_sync(history, state=state)
+    folded = reduced.event.status == "performed"
+    if reduced.termination_reason is not None:
+        reduced = reducer.reduce_sync(history, state=reduced.state)
+    return reduced, folded
+
+
+def folds(
+    tape: Tape, config: HistoryReductionConfig, *, on_call: Callable[[], None] | None = None
+) -> Iterator[HistoryReductionState]:
+    """Yield the reduction that each fold before a call of *tape* makes, without making other views."""
+    reducer = _reducer(tape, config, None, None)
+    history, state = History(counter=tape.counter), None
+    for position in model_turns(tape):
+        tape.fill(history, position)
+        verdict = reducer.plan(history, state=state)
+        if verdict.reason in _FITTING:
+            state = verdict.state or state
+        else:
+            reduced, is_new = _reduced(reducer, history, state)
+            state = reduced.state
+            if is_new and state is not None:
+                yield state
+        if on_call is not None:
+            on_call()
 
 
 def model_turns(tape: Tape) -> tuple[int, ...]:
