@@ -93,7 +93,7 @@ class Inspector:
 
     @cached_property
     def _values(self) -> list[list[str]]:
-        return [list(identifiers(text)) for text in self._texts]
+        return [list(dict.fromkeys(identifiers(text))) for text in self._texts]
 
     def inspect(self, state: HistoryReductionState, view: Sequence[Message]) -> Inspection:
         """Return what stands for the messages that *state* covers, and what *view* has lost."""
@@ -118,7 +118,7 @@ class _Holders:
         self._texts = [" ".join(text.split()) for text in texts]
         self._by_word: defaultdict[str, list[int]] = defaultdict(list)
         for index, text in enumerate(self._texts):
-            for word in set(_words(text)):
+            for word in {word.strip(_EDGE).lower() for word in set(_WORD.findall(text))}:
                 self._by_word[word].append(index)
 
     def _of(self, word: str, end: int) -> list[int]:

@@ -17,14 +17,21 @@ from foldline.apps.cli.options import (
 from foldline.apps.cli.prices import config_for
 from foldline.apps.cli.sources import note_sessions, one_session, read_state
 from foldline.apps.cli.stores import ThreadOptions, found_thread, with_store
-from foldline.apps.cli.terminal import clean, first_line, output_console, plain_table, print_first
+from foldline.apps.cli.terminal import (
+    clean,
+    first_line,
+    output_console,
+    plain_table,
+    print_first,
+    progress,
+)
 from foldline.errors import UsageError
 from foldline.history.history import History
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.replay.inspection import Inspection, inspect_summary
 from foldline.replay.numbers import counted
-from foldline.replay.quality.moments import moments
+from foldline.replay.quality.moments import folds, model_turns
 from foldline.replay.tape import Tape
 from foldline.threads.store import ThreadStore
 
@@ -59,9 +66,10 @@ def inspect(options: _InspectOptions) -> None:
     """
     session = one_session(options)
     note_sessions([session])
-    history = History(session.messages)
-    state = _state(options, history, Tape(session))
-    found = inspect_summary(history, state)
+    tape = Tape(session)
+    history = History(counter=tape.counter)
+    tape.fill(history, len(tape.messages))
+    found = inspect_summary(history, _state(options, history, tape))
     if options.json:
         print_json(found)
     else:
@@ -84,20 +92,21 @@ def _state(options: _InspectOptions, history: History, tape: Tape) -> HistoryRed
             raise UsageError(message)
         return state
     config = config_for(options, options.config, prices=options.prices, model=options.model)
-    folds = _folds(tape, config)
-    if len(folds) < (options.fold or 1):
-        known = f"choose one of 1 to {len(folds)}" if folds else _way_out(tape)
+    made = _folds(tape, config)
+    if len(made) < (options.fold or 1):
+        known = f"choose one of 1 to {len(made)}" if made else _way_out(tape)
         message = (
-            f"{options.file} has {counted(len(folds), 'fold')} with a summary in this "
+            f"{options.file} has {counted(len(made), 'fold')} with a summary in this "
             f"configuration: {known}"
         )
         raise UsageError(message)
-    return folds[-1 if options.fold is None else options.fold - 1]
+    return made[-1 if options.fold is None else options.fold - 1]
 
 
 def _folds(tape: Tape, config: HistoryReductionConfig) -> list[HistoryReductionState]:
-    states = [one.state for one in moments(tape, config) if one.folded and one.state is not None]
-    return [state for state in states if state.summarized_up_to_index]
+    with progress("replaying", len(model_turns(tape))) as step:
+        found = folds(tape, config, on_call=step)
+        return [state for state in found if state.summarized_up_to_index]
 
 
 def _way_out(tape: Tape) -> str:
@@ -107,9 +116,9 @@ def _way_out(tape: Tape) -> str:
     for part in _PARTS:
         most = max(1, size // part)
         small = HistoryReductionConfig(target_token_budget=most, token_budget_threshold=most)
-        if folds := _folds(tape, small):
+        if made := _folds(tape, small):
             how = f"--token-target {most} --token-threshold {most} alone"
-            return f"{fits}; with {how} it has {len(folds):,}"
+            return f"{fits}; with {how} it has {len(made):,}"
     return f"{fits}, and it is too short for a summary to be smaller"
 
 

@@ -7,13 +7,15 @@ without reasoning that a vendor binds to another view.
 """
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Container, Iterator
+from functools import partial
+from itertools import pairwise
 
 from msgspec import Struct
 
 from foldline.history.signed import without_signed
-from foldline.reduction.state import HistoryReductionState
-from foldline.replay.quality.identifiers import has_word, identifiers, said, spelled_out
+from foldline.replay.quality.identifiers import identifiers, said, spelled_out
 from foldline.replay.quality.moments import Moment, Transcript
 
 
@@ -40,28 +42,41 @@ class Accounting(Struct, frozen=True, kw_only=True):
 
 def account(transcript: Transcript, moment: Moment) -> Accounting:
     """Return what of *transcript* the view of *moment* does not show, and what covers it."""
+    messages, state, cut = transcript.messages, moment.state, moment.cut
     shown = {id(one) for one in moment.view}
-    spans = _spans(moment.state)
-    noted = () if moment.state is None else {one.index for one in moment.state.shortened}
+    total = _folded(transcript, moment, shown)
+    noted = () if state is None else {one.index for one in state.shortened}
     left = {said(one) for one in moment.retained}
-    total = Accounting()
-    for index, message in enumerate(transcript.messages[: moment.index]):
-        if id(message) in shown:
-            continue
-        covers = sum(start <= index < end for start, end in spans)
-        if index >= moment.cut:
+    for index, message in enumerate(messages[cut : moment.index], cut):
+        if id(message) not in shown:
             bare = without_signed(message)
-            covers = index in noted or bare is None or said(bare) in left
-        size = transcript.sizes[index]
-        total += Accounting(dropped=size, accounted=size * (covers == 1), twice=size * (covers > 1))
+            is_noted = index in noted or bare is None or said(bare) in left
+            size = transcript.sizes[index]
+            total += Accounting(dropped=size, accounted=size * is_noted)
     return total
 
 
-def _spans(state: HistoryReductionState | None) -> tuple[tuple[int, int], ...]:
+def _folded(transcript: Transcript, moment: Moment, shown: Container[int]) -> Accounting:
+    """Return what of the messages before the cut is dropped: all but a last user message that stays."""
+    state, cut = moment.state, moment.cut
     if state is None:
-        return ()
-    layers = tuple((layer.start, layer.end) for layer in state.layers)
-    return layers or ((0, state.summarized_up_to_index),)
+        return Accounting()
+    layers = [(layer.start, layer.end) for layer in state.layers] or [(0, cut)]
+    # By how much the number of spans over a message differs from that over the one before.
+    steps = Counter[int]()
+    for start, end in layers:
+        steps[start] += 1
+        steps[end] -= 1
+    pin = state.pinned_index
+    stays = pin is not None and pin < cut and id(transcript.messages[pin]) in shown
+    covers, total = 0, Accounting()
+    for start, end in pairwise(sorted({0, cut, *(at for at in steps if at < cut)})):
+        covers += steps[start]
+        size = transcript.tokens[end] - transcript.tokens[start]
+        if stays and pin is not None and start <= pin < end:
+            size -= transcript.sizes[pin]
+        total += Accounting(dropped=size, accounted=size * (covers == 1), twice=size * (covers > 1))
+    return total
 
 
 def invented(transcript: Transcript, moment: Moment) -> Iterator[tuple[str, bool]]:
@@ -72,20 +87,15 @@ def invented(transcript: Transcript, moment: Moment) -> Iterator[tuple[str, bool
     no identifiers. A path has a source if two parts of it have one, such as the folder of a command and
     a file in it, or three, the first of which is absolute, as when a file is moved.
     """
-    folded = transcript.messages[: moment.cut]
-    # Names of arguments and numbers are in their JSON alone.
-    calls = (call.arguments for message in folded for call in message.tool_calls)
-    source = "\n".join((transcript.text[: transcript.starts[moment.cut]], *calls))
+    has = partial(transcript.is_said, end=moment.cut)
     for text in moment.summaries:
         lines = spelled_out(_POINTER.sub("", text)).splitlines()[1:]
         for value in dict.fromkeys(identifiers("\n".join(lines))):
-            yield value, not _has_source(value, source)
+            yield value, not _has_source(value, has)
 
 
-def _has_source(value: str, source: str) -> bool:
-    return has_word(source, value) or any(
-        has_word(source, end) and _is_folder(start, source) for start, end in _halves(value)
-    )
+def _has_source(value: str, has: Callable[[str], bool]) -> bool:
+    return has(value) or any(has(end) and _is_folder(start, has) for start, end in _halves(value))
 
 
 def _halves(path: str) -> Iterator[tuple[str, str]]:
@@ -95,7 +105,5 @@ def _halves(path: str) -> Iterator[tuple[str, str]]:
         yield "/".join(steps[:at]).removesuffix("/."), "/".join(steps[at:])
 
 
-def _is_folder(start: str, source: str) -> bool:
-    return has_word(source, start) or any(
-        has_word(source, end) and has_word(source, f"/{root}") for root, end in _halves(start)
-    )
+def _is_folder(start: str, has: Callable[[str], bool]) -> bool:
+    return has(start) or any(has(end) and has(f"/{root}") for root, end in _halves(start))

@@ -8,6 +8,7 @@ stands there as a whole word, so that `user_1` is not in `user_12`.
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import TypeAlias, cast
 
 from foldline.errors import FormatError
@@ -34,17 +35,18 @@ _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 
 def identifiers(text: str) -> Iterator[str]:
-    """Yield the identifiers of *text*, in order, each as often as it occurs."""
-    for run in _RUN.findall(text):
-        value = run.rstrip(_EDGE)
-        if _is_identifier(value):
-            yield value
+    """Return the identifiers of *text*, in order, each as often as it occurs."""
+    return filter(None, map(_identifier, _RUN.findall(text)))
 
 
-def _is_identifier(value: str) -> bool:
+@lru_cache(maxsize=1 << 16)
+def _identifier(run: str) -> str:
+    """Return the identifier that *run* is; empty if it is another word."""
+    value = run.rstrip(_EDGE)
     if len(value) >= _LEAST and _DIGIT.search(value):
-        return True
-    return bool(_INSIDE.search(value) or _CODE.fullmatch(value) or _CAMEL.search(value))
+        return value
+    is_one = _INSIDE.search(value) or _CODE.fullmatch(value) or _CAMEL.search(value)
+    return value if is_one else ""
 
 
 def generic(text: str) -> Iterator[str]:

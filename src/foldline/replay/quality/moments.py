@@ -1,42 +1,113 @@
 """What the model sees at each of its calls, when a recording is played."""
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate
 
 from msgspec import Struct
 
+from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
+from foldline.agent.request import RECALL
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.history.tokens import TokenCounter, count_message
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.model import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.event import Reason
 from foldline.reduction.state import HistoryReductionState
 from foldline.replay.player import ReadingLog
-from foldline.replay.quality.identifiers import last_word, said, spelled_out
+from foldline.replay.quality.identifiers import (
+    Pattern,
+    has_word,
+    identifiers,
+    said,
+    spelled_out,
+    wants,
+)
 from foldline.replay.tape import Tape
+from foldline.threads.reader import words_of
+
+
+_ASCII = re.compile(r"[A-Za-z0-9_]+")
+# The table of verdicts comes to these only if nothing is refused and nothing new is made.
+_FITTING = frozenset({Reason.DISABLED, Reason.BELOW_THRESHOLD, Reason.REDUCTION_VALID})
 
 
 class Transcript:
-    """All that was said in a session, as one text in which each message has its place."""
+    """All that was said in a session, and where in it each value stands."""
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: Tape, pattern: Pattern = identifiers) -> None:
         """Lay out the messages of *tape* but the system messages, which no fold takes away."""
         self.messages = tuple(one for one in tape.messages if one.role != "system")
         self.texts = tuple(map(said, self.messages))
-        self.text = "\n".join(self.texts)
-        self.starts = (0, *accumulate(len(text) + 1 for text in self.texts))
-        """Where each message begins in the text, and where one after the last would."""
+        self.size, self.counter = tape.size, tape.counter
         self.sizes = tuple(map(tape.size, self.messages))
         self.tokens = (0, *accumulate(self.sizes))
         """The tokens before each message, and those of all."""
+        self._pattern = pattern
+        # Where a value was found, and how many messages were searched.
+        self._known: dict[str, tuple[int | None, int]] = {}
 
-    def last_mention(self, value: str, end: int) -> int | None:
-        """Return the last of the first *end* messages in which *value* stands as a whole word."""
-        at = last_word(self.text, value, self.starts[end])
-        return None if at < 0 else bisect_right(self.starts, at) - 1
+    @cached_property
+    def _places(self) -> "dict[str, array[int]]":
+        """In which messages each word of a value may stand that some call has in its arguments."""
+        values = {value for one in self.messages for value in wants(one, self._pattern)}
+        places = {word: array("I") for value in values for word in _words(value)}
+        for index, (text, message) in enumerate(zip(self.texts, self.messages, strict=True)):
+            # A search reads the arguments of a call as they are.
+            found = _words(text).union(*(_words(call.arguments) for call in message.tool_calls))
+            for word in found & places.keys():
+                places[word].append(index)
+        return places
+
+    @cached_property
+    def listing(self) -> dict[int, str]:
+        """The texts of messages with lists of files such as a digest's, spelled out, by their places."""
+        found = ((at, spelled_out(text)) for at, text in enumerate(self.texts) if "/: " in text)
+        return {at: text for at, text in found if text != self.texts[at]}
+
+    @cached_property
+    def recalls(self) -> tuple[int, ...]:
+        """Which messages call the tool `recall`."""
+        calls = ((at, call.name) for at, one in enumerate(self.messages) for call in one.tool_calls)
+        return tuple(at for at, name in calls if name == RECALL)
+
+    def holding(self, words: Iterable[str], end: int) -> Iterator[int]:
+        """Yield those of the first *end* messages that may have all of *words*, the newest first."""
+        known = (self._places[word] for word in words if word in self._places)
+        rarest: Sequence[int] = min(known, key=len, default=range(end))
+        return (rarest[at] for at in range(bisect_left(rarest, end) - 1, -1, -1))
+
+    def mentions(self, value: str, end: int) -> Iterator[int]:
+        """Yield those of the first *end* messages where *value* is a whole word, the newest first."""
+        found = self.holding(map(str.lower, _ASCII.findall(value)), end)
+        return (at for at in found if has_word(self.texts[at], value))
+
+    def is_said(self, value: str, end: int) -> bool:
+        """Whether *value* is a whole word in one of the first *end* messages, or in their arguments."""
+        found, tried = self._known.get(value, (None, 0))
+        if found is None or found >= end:
+            # What was not there is looked for in what came since; most is near the end.
+            start = tried if found is None else 0
+            places = range(end - 1, start - 1, -1)
+            found = next((at for at in places if self._says(at, value)), found)
+            self._known[value] = found, max(tried, end)
+        return found is not None and found < end
+
+    def _says(self, at: int, value: str) -> bool:
+        # Names of arguments and numbers are in their JSON alone.
+        texts = (self.texts[at], *(call.arguments for call in self.messages[at].tool_calls))
+        return any(value in text and has_word(text, value) for text in texts)
+
+
+def _words(text: str) -> set[str]:
+    """Return the words in *text* that are looked for: runs of ASCII, and those that a search knows."""
+    found = set(map(str.lower, _ASCII.findall(text)))
+    return found if text.isascii() else found.union(words_of(text))
 
 
 class Moment(Struct, frozen=True, kw_only=True):
@@ -90,29 +161,14 @@ def moments(
     *,
     summarizer: Summarizer | None = None,
     budget: int | None = None,
+    on_call: Callable[[], None] | None = None,
 ) -> Iterator[Moment]:
     """Yield each model call of *tape*: one before every message of the assistant."""
-    given: Sequence[Summarizer] = () if summarizer is None else (summarizer,)
-    if config.prices is not None and not given:
-        # A fold has the price of its summary, as in a replay.
-        log = ReadingLog(DigestSummarizer(counter=tape.counter))
-        for message in tape.messages:
-            log.follow(message)
-        given = (log,)
-    reducer = HistoryReducer(
-        config,
-        summarizer=given,
-        counter=tape.counter,
-        summary_budget=budget,
-        clock=lambda: tape.clock(0),
-    )
+    reducer = _reducer(tape, config, summarizer, budget)
     history, state = History(counter=tape.counter), None
     for number, position in enumerate(model_turns(tape), start=1):
         tape.fill(history, position)
-        reduced = reducer.reduce_sync(history, state=state)
-        folded = reduced.event.status == "performed"
-        if reduced.termination_reason is not None:
-            reduced = reducer.reduce_sync(history, state=reduced.state)
+        reduced, folded = _reduced(reducer, history, state)
         state = reduced.state
         is_answered = position < len(tape.messages)
         yield Moment(
@@ -123,6 +179,58 @@ def moments(
             state=state,
             folded=folded,
         )
+        if on_call is not None:
+            on_call()
+
+
+def _reducer(
+    tape: Tape, config: HistoryReductionConfig, summarizer: Summarizer | None, budget: int | None
+) -> HistoryReducer:
+    given: Sequence[Summarizer] = () if summarizer is None else (summarizer,)
+    if config.prices is not None and not given:
+        # A fold has the price of its summary, as in a replay.
+        log = ReadingLog(DigestSummarizer(counter=tape.counter))
+        for message in tape.messages:
+            log.follow(message)
+        given = (log,)
+    return HistoryReducer(
+        config,
+        summarizer=given,
+        counter=tape.counter,
+        summary_budget=budget,
+        clock=lambda: tape.clock(0),
+    )
+
+
+def _reduced(
+    reducer: HistoryReducer, history: History, state: HistoryReductionState | None
+) -> tuple[ReducedHistory[Message], bool]:
+    """Return what is sent, and whether a fold was made for it, also if that ended a turn."""
+    reduced = reducer.reduce_sync(history, state=state)
+    folded = reduced.event.status == "performed"
+    if reduced.termination_reason is not None:
+        reduced = reducer.reduce_sync(history, state=reduced.state)
+    return reduced, folded
+
+
+def folds(
+    tape: Tape, config: HistoryReductionConfig, *, on_call: Callable[[], None] | None = None
+) -> Iterator[HistoryReductionState]:
+    """Yield the reduction that each fold before a call of *tape* makes, without making other views."""
+    reducer = _reducer(tape, config, None, None)
+    history, state = History(counter=tape.counter), None
+    for position in model_turns(tape):
+        tape.fill(history, position)
+        verdict = reducer.plan(history, state=state)
+        if verdict.reason in _FITTING:
+            state = verdict.state or state
+        else:
+            reduced, is_new = _reduced(reducer, history, state)
+            state = reduced.state
+            if is_new and state is not None:
+                yield state
+        if on_call is not None:
+            on_call()
 
 
 def model_turns(tape: Tape) -> tuple[int, ...]:
@@ -134,8 +242,3 @@ def model_turns(tape: Tape) -> tuple[int, ...]:
 def text_of_all(messages: Sequence[Message]) -> str:
     """Return all that stands in *messages*, directories of a digest spelled out."""
     return spelled_out("\n".join(map(said, messages)))
-
-
-def tokens_of(messages: Sequence[Message], counter: TokenCounter) -> int:
-    """Return the tokens of *messages*."""
-    return sum(count_message(one, counter) for one in messages)

@@ -6,7 +6,8 @@ those of foldline's view of the same call.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -21,13 +22,16 @@ from foldline.replay.quality.figures import Share
 from foldline.replay.quality.identifiers import Pattern, has_word, identifiers
 from foldline.replay.quality.moments import Moment, Transcript, moments, text_of_all
 from foldline.replay.quality.trail import trail_of
-from foldline.replay.quality.ways import DIGEST, WAYS, Need, needed_later
+from foldline.replay.quality.ways import DIGEST, WAYS, Need, Ways, needed_at
 from foldline.replay.quality.words import current_values, requests, rules
 from foldline.replay.tape import Tape
+from foldline.threads.reader import words_of
 
 
 _NEAR, _FAR = 4_000, 16_000
 _LISTED, _WHOLE = re.compile(r"(?m)^message (\d+),"), 1 << 30
+# How many messages the tool recall lists.
+_PAGE = 10
 
 FEW = 40
 """A cell with fewer needed values says little."""
@@ -119,34 +123,54 @@ def quality_of(
     found: list[_Session] = []
     for one in sessions:
         tape = one if isinstance(one, Tape) else Tape(one)
-        seen: list[Moment] = []
-        for moment in moments(tape, config, summarizer=summarizer, budget=budget):
-            seen.append(moment)
-            if on_call is not None:
-                on_call()
-        if seen:
-            # For chance: what stands for another conversation.
-            other = found[-1].summary if found else ""
-            found.append(_measured(tape, seen, pattern, other))
+        played = moments(tape, config, summarizer=summarizer, budget=budget, on_call=on_call)
+        # For chance: what stands for another conversation.
+        other = found[-1].summary if found else ""
+        found += _measured(Transcript(tape, pattern), played, pattern, other)
     return _report(found)
 
 
-def _measured(tape: Tape, seen: Sequence[Moment], pattern: Pattern, other: str) -> _Session:
-    transcript, last = Transcript(tape), seen[-1]
-    needs = tuple(needed_later(tape, seen, pattern=pattern, other=other))
-    states = (None, *(one.state for one in seen))
-    changed = [one for one, before in zip(seen, states, strict=False) if one.state is not before]
-    sources = [one for moment in changed for one in invented(transcript, moment)]
-    judged = {one.number: one for one in (*changed, last)}.values()
+def _measured(
+    transcript: Transcript, played: Iterable[Moment], pattern: Pattern, other: str
+) -> Iterator[_Session]:
+    """Yield what is counted of a session while it is *played*, if it has a call; no view is kept."""
+    ways, needs = Ways(transcript, other=other), list[Need]()
+    sources, accounting = list[tuple[str, bool]](), Accounting()
+    calls = folds = 0
+    last: Moment | None = None
+    is_judged = False
+    for moment in played:
+        needs += needed_at(ways, moment, pattern)
+        is_judged = moment.state is not (last and last.state)
+        if is_judged:
+            sources += invented(transcript, moment)
+            accounting += account(transcript, moment)
+        calls, folds, last = calls + 1, folds + moment.folded, moment
+    if last is None:
+        return
+    yield _Session(
+        calls=calls,
+        folds=folds,
+        needs=tuple(needs),
+        kept=_kept(transcript, last, needs, sources),
+        accounting=accounting if is_judged else accounting + account(transcript, last),
+        invented=tuple(value for value, is_invented in sources if is_invented),
+        summary=text_of_all(last.front),
+    )
+
+
+def _kept(
+    transcript: Transcript,
+    last: Moment,
+    needs: Iterable[Need],
+    sources: Iterable[tuple[str, bool]],
+) -> Mapping[str, tuple[int, int]]:
     folded, view = transcript.messages[: last.cut], text_of_all(last.view)
     trail = trail_of(folded, text_of_all(last.front), last.summaries)
     asked = tuple(requests(folded, view))
-    kept = {
-        "recalled": _counted(
-            _is_found(transcript.messages[: one.call], one.value)
-            for one in needs
-            if DIGEST not in one.kept
-        ),
+    lost = (one for one in needs if DIGEST not in one.kept)
+    return {
+        "recalled": _counted(_is_found(transcript, one.call, one.value) for one in lost),
         "first requests": _counted(one.is_begun for one in asked[:1]),
         "requests": _counted(one.is_kept for one in asked),
         "rules": _counted(one.is_kept for one in rules(folded, view)),
@@ -156,15 +180,6 @@ def _measured(tape: Tape, seen: Sequence[Moment], pattern: Pattern, other: str) 
         "current": _counted(current_values(folded, view)),
         "provenance": _counted(not is_invented for _, is_invented in sources),
     }
-    return _Session(
-        calls=len(seen),
-        folds=sum(one.folded for one in seen),
-        needs=needs,
-        kept=kept,
-        accounting=sum((account(transcript, one) for one in judged), Accounting()),
-        invented=tuple(value for value, is_invented in sources if is_invented),
-        summary=text_of_all(last.front),
-    )
 
 
 def _counted(kept: Iterable[bool]) -> tuple[int, int]:
@@ -172,11 +187,20 @@ def _counted(kept: Iterable[bool]) -> tuple[int, int]:
     return sum(each), len(each)
 
 
-def _is_found(messages: Sequence[Message], value: str) -> bool:
-    """Whether a message that a search for *value* lists has it, when it is read in full."""
-    listed = recall(messages, search=f'"{value}"').text
-    numbers = map(int, _LISTED.findall(listed))
-    return any(has_word(recall(messages, one, page_tokens=_WHOLE).text, value) for one in numbers)
+def _is_found(transcript: Transcript, end: int, value: str) -> bool:
+    """Whether a message that a search of the first *end* for *value* lists has it in full."""
+    fitting, newest = transcript.holding(words_of(value), end), list[int]()
+    messages, listed = list[Message](), list[int]()
+    # The list has the newest messages, which are seldom far from the end.
+    while len(listed) < _PAGE and (more := list(islice(fitting, 3 * len(newest) + _PAGE))):
+        newest += more
+        # Without its call, a result of the tool would be found.
+        calls = (at for at in transcript.recalls if at < end)
+        messages = [transcript.messages[at] for at in sorted({*newest, *calls})]
+        found = recall(messages, search=f'"{value}"').text
+        listed = [*map(int, _LISTED.findall(found))]
+    whole = (recall(messages[at : at + 1], 0, page_tokens=_WHOLE).text for at in listed)
+    return any(has_word(text, value) for text in whole)
 
 
 def _report(found: Sequence[_Session]) -> QualityReport:
