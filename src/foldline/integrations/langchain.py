@@ -39,10 +39,20 @@ class FoldlineMiddleware(AgentMiddleware[FoldlineState, Any, Any]):
     state_schema = FoldlineState
     """What the state of an agent gets beside its messages."""
 
-    def __init__(self, reducer: HistoryReducer) -> None:
-        """Reduce with *reducer*; one may serve several agents."""
+    def __init__(self, reducer: HistoryReducer, *, name: str = "FoldlineMiddleware") -> None:
+        """
+        Reduce with *reducer*; one may serve several agents.
+
+        `deepagents` puts a middleware of a *name* in the place of its own one of that name.
+        """
         super().__init__()
+        self._name = name
         self._view: GuestView[BaseMessage] = GuestView(reducer, LangChainCodec())
+
+    @property
+    def name(self) -> str:
+        """The name that it was given."""
+        return self._name
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
