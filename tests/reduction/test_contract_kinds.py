@@ -220,3 +220,36 @@ def test_who_praises_first_and_speaks_to_somebody_last_answers() -> None:
     )
 
     assert judge(told, asked()).defects == (CONTINUES,)
+
+
+def test_headings_of_other_tools_are_no_content() -> None:
+    """Few words under many of them are judged by what they say."""
+    told = "HAT094 replaces the flight to Warsaw. The gift was refused, and the wing seat stays."
+    headings = (
+        "1. Previous Conversation:\n{}\n2. Key Technical Concepts:\nNone\n3. Relevant Files and Code Sections:\nNone\n"
+        "4. Problem Solving:\nNone\n5. Primary Requests, Messages of this Session, Artifacts:\nNone"
+    )
+
+    assert judge(headings.format(told), asked()).defects == ()
+    assert judge(headings.format("Nothing else."), asked()).defects == (
+        "The text says too little to stand for the conversation.",
+    )
+
+
+def test_an_item_may_end_with_none() -> None:
+    """It needs no full stop, though all other items have one; other words without one are cut off."""
+    items = "\n".join(f"- {one}" for one in GOOD.split("\n\n")[0].split(". "))
+    ended = re.sub(r"(?<=\w)$", ".", items, flags=re.MULTILINE)
+
+    assert judge(f"{ended}\n- Open: none", asked()).defects == ()
+    assert judge(f"{ended}\n- Open: the seat", asked()).defects == (
+        "The text ends before it is complete.",
+    )
+
+
+def test_what_mine_did_not_do_is_told() -> None:
+    """An account of oneself may name what one has, also where it failed."""
+    told = "I found HAT094 for the morning. My payment by gift certificate didn't work. The seat near the wing stays."
+
+    assert judge(told, asked()).defects == ()
+    assert judge(told.replace("didn't", "doesn't"), asked()).defects == (CONTINUES,)

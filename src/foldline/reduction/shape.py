@@ -50,7 +50,8 @@ _HOLLOW = content(
         " next step steps action items open tasks done pending remaining work working continue continued going"
         " several various some made taken were above below important information details things points none"
         " concise comprehensive brief complete essential relevant necessary preserve capture include contain"
-        " another reader pick seamlessly"
+        " another reader pick seamlessly previous primary request requests intent technical concepts files code sections"
+        " problem solving messages optional session artifacts"
     )
 )
 _LEAST_OVERLAP = 0.4
@@ -74,6 +75,9 @@ _LEAST_REPEATING = 60
 _LEAST_DIFFERENT = 0.6
 _ENDED = re.compile(r"[.!?…。！？｡؟\u06d4।॥။៕|`)\]}»”\"'>](?:[*_\"'”’»)\]]|\s)*\Z").search
 _STOPPED = re.compile(r"[.!?…。！？｡؟\u06d4।॥።៕][*_\"'”’»)\]]*\s*\Z").search
+_IS_NONE = re.compile(
+    r"\b(?:none|nothing|n/?a|keine|nichts|rien|nada|nulla)[*_]*\Z", re.IGNORECASE
+).search
 _OPEN_BRACKET = re.compile(r"\([^()]*\Z").search
 _IS_FILE = re.compile(r"[\w~.:/\\@+-]*\w\.[A-Za-z]\w{0,4}|\w+://\S+").fullmatch
 _LEAST_LINE = 8
@@ -207,7 +211,7 @@ def _is_cut(text: str) -> bool:
     last, said = lines[-1], words(lines[-1])
     if text.count("```") % 2 or (text.startswith("{") and not text.endswith("}")):
         return True
-    if not said or _ENDED(last) or last.lstrip().startswith(("#", "|", "```")):
+    if not said or _ENDED(last) or _IS_NONE(last) or last.lstrip().startswith(("#", "|", "```")):
         return False
     if said[-1] in DANGLING or _OPEN_BRACKET(last) or last.count("`") % 2:
         return True

@@ -75,8 +75,8 @@ _ANNOUNCES = re.compile(
 ).match
 # What a model thinks before it writes; of some the first mark is in the request.
 _THINKS = re.compile(
-    r"(?:<(analysis|think(?:ing)?|reasoning|scratchpad)>.*?</\1>|(?:(?!<think).)*?^[ \t]{0,9}</think>)\s*",
-    re.DOTALL | re.MULTILINE,
+    r"(?:<(analysis|think(?:ing)?|reasoning|scratchpad)>.*?</\1>|[^<]*+(?:<(?!/?think)[^<]*+)*+(?<![^\n])</think>)\s*",
+    re.DOTALL,
 ).match
 # Who says what he or his reader did, in a past that is over, tells of it.
 _RETOLD = re.compile(
@@ -84,7 +84,7 @@ _RETOLD = re.compile(
     r"(?:(?!(?:need|proceed)\b)[a-z]{2,}ed|asked|told|gave|said|wrote|ran|made|found|got|went|put|took|began|came|did|had|saw|sent|set|kept"
     r"|left|read|let|chose|built|broke|was|were|knew|thought|cut|hit|lost|met|paid|brought|spoke|understood|withdrew|(?:could|did|was|were|had)(?: not|n['’]t))\b"
     r"|\byou (?:are [a-z]+ing|(?:have|had) (?:just|already) [a-z]+)\b"
-    r"|\b(?:my|your|our) (?:[\w'’-]+ ){1,4}(?:[a-z]{2,}ed|was|were|gave|had|did|went|came|ran|got)\b|\b[a-z]{2,}ed (?:me|you|us)\b",
+    r"|\b(?:my|your|our) (?:[\w'’-]+ ){1,4}(?:[a-z]{2,}ed|gave|went|came|ran|got|(?:was|were|had|did|could)(?:n['’]t)?)\b|\b[a-z]{2,}ed (?:me|you|us)\b",
     re.IGNORECASE,
 ).search
 # Who answers does not name himself so.
