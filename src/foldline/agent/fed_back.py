@@ -20,7 +20,7 @@ def check_not_fed_back(
     history: History, state: HistoryReductionState | None, cache: ReductionCache, scope: str
 ) -> None:
     """Raise ViewGivenError if *history* begins with the summary of *state* or of one in *cache*."""
-    first = _first(history)
+    first = _first(history, 0 if state is None else len(state.shown_pins))
     if first is None or first.role != "assistant":
         return
     said = first.text
@@ -37,9 +37,9 @@ def check_not_fed_back(
     warnings.warn(text, stacklevel=4)
 
 
-def _first(history: History) -> Message | None:
+def _first(history: History, pins: int) -> Message | None:
     try:
-        first = history[0]
+        first = history[pins]
         is_note = first.role == "user" and tuple(first.parts) == _NOTE
         return history[1] if is_note else first
     except (IndexError, MessagesNotLoadedError):
