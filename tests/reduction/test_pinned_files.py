@@ -30,9 +30,7 @@ from tests.reduction.test_verdict import state_of
 
 
 FILE = FilePart("document", "file_1")
-CONFIG = HistoryReductionConfig(
-    counting_unit="messages", target_count=2, summarization_threshold=2
-)
+CONFIG = HistoryReductionConfig(counting_unit="messages", target_count=2, summarization_threshold=2)
 
 
 def shows(*parts: Part, said: str = "Keep it.", pin: bool = True) -> Message:
