@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from msgspec.structs import replace
 
 from foldline.history.history import History
@@ -10,20 +11,26 @@ from foldline.history.parts import (
     BlobPart,
     FilePart,
     Part,
+    ReasoningPart,
     TextPart,
     ToolCallPart,
     ToolCallResponsePart,
 )
 from foldline.history.tokens import count_message
 from foldline.reduction.active import active_reduction
+from foldline.reduction.balance import FoldCosts
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.draft import FoldOptions
 from foldline.reduction.fold import fold
+from foldline.reduction.prices import MILLION, PriceTier
 from foldline.reduction.quotes import Pins, Quote, within
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import decide
 from foldline.reduction.view import view_of, view_tokens
+from tests.history.words import WordCount
+from tests.reduction.records import record
+from tests.reduction.test_balance import BALANCE, PRICES, said
 from tests.reduction.test_fold import NOW, Asked, run_flow
 from tests.reduction.test_quotes import folded
 from tests.reduction.test_verdict import state_of
@@ -219,6 +226,46 @@ def test_where_old_messages_are_dropped_only_the_file_is_in_front() -> None:
 
         assert front[0] is history[0]
         assert all(one.text for one in front)
+
+
+def test_each_pin_that_is_not_shown_is_named() -> None:
+    """Two with the same words may have different files."""
+    shown = shows(*[FILE] * 8)
+    history = talk(shown)
+    history.extend([shows(*[FILE] * 8), *talk(shown)[1:]])
+    _, left_out = made(history, config=replace(CONFIG, ceiling=40_000))
+
+    assert {"message 0 (pinned)", "message 10 (pinned)"} <= {*left_out}
+
+
+def test_thinking_that_is_bound_to_a_view_without_the_file_is_left_out() -> None:
+    """A pin that brings a message to the front changes what stands before every answer."""
+    config = replace(CONFIG, quote_user_messages=0)
+    history = talk(shows(FILE, pin=False))
+    state, _ = made(history, [], config=config)
+    thinks = Message(role="assistant", parts=(ReasoningPart("so"), TextPart("then")))
+    history.extend([thinks, Message.user("and?")])
+    pinned, _ = made(history, [(0, history[0])], state, config)
+
+    assert thinks in view_of(history, state)
+    assert pinned.summary_content == state.summary_content
+    assert thinks not in view_of(history, pinned)
+
+
+@pytest.mark.parametrize("count", range(2, 12))
+def test_a_pinned_file_costs_a_fold_what_a_system_message_does(count: int) -> None:
+    """It is in each request before the summary, and a fold leaves it there."""
+    tier = PriceTier(above=3_000, input=100 * MILLION, output=MILLION, cached_read=MILLION)
+    costs = FoldCosts(prices=replace(PRICES, tiers=(tier,)))
+    first, second = Message.user("Keep it."), Message.assistant("Yes.")
+    pin = Quote(index=0, kind="pin", role="user", text="", tokens=3_000, is_message=True)
+    found: list[str] = []
+    for rules, quotes in (([], (pin,)), ([Message.system("word " * 2_996)], ())):
+        history = History([*rules, first, second, *said([20] * count)], counter=WordCount())
+        state = record(history, 2, length=2, quotes=quotes, summary_tokens=9).sealed()
+        found.append(decide(history, BALANCE, state, config_fingerprint="", costs=costs).kind)
+
+    assert found[0] == found[1]
 
 
 def test_a_record_of_an_earlier_version_is_read_as_before() -> None:
