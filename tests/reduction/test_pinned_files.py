@@ -5,13 +5,13 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
+from foldline.history.formats.anthropic import message_from_anthropic
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import (
     BlobPart,
     FilePart,
     Part,
-    ReasoningPart,
     TextPart,
     ToolCallPart,
     ToolCallResponsePart,
@@ -243,7 +243,9 @@ def test_thinking_that_is_bound_to_a_view_without_the_file_is_left_out() -> None
     config = replace(CONFIG, quote_user_messages=0)
     history = talk(shows(FILE, pin=False))
     state, _ = made(history, [], config=config)
-    thinks = Message(role="assistant", parts=(ReasoningPart("so"), TextPart("then")))
+    thought = {"type": "thinking", "thinking": "hm", "signature": "S"}
+    said = {"type": "text", "text": "so"}
+    thinks = message_from_anthropic({"role": "assistant", "content": [thought, said]})
     history.extend([thinks, Message.user("and?")])
     pinned, _ = made(history, [(0, history[0])], state, config)
 

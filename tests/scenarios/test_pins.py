@@ -152,10 +152,9 @@ async def test_a_pinned_file_survives_folds_and_restarts(tmp_path: Path) -> None
         await talk_on(speaker, thread, 2)
         both = has_file(model)
         await thread.unpin(0)
-        await talk_on(speaker, thread, 1)
-        unpinned = has_file(model)
     async with opened(tmp_path) as thread:
         await talk_on(speaker, thread, 1)
+        unpinned = has_file(model)
         await thread.pin(0)
         await talk_on(speaker, thread, 1)
 
