@@ -70,7 +70,7 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
     A message of the folded part, word for word, or the head and tail of a long one.
 
-    The text is empty if it did not fit, and then the quote is not shown.
+    The text is empty if it did not fit, or the message itself is shown; then there is no quote to show.
     """
 
     index: int
