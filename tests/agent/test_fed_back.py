@@ -3,12 +3,14 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from foldline.agent.cache import ReductionCache
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ViewGivenError
 from foldline.formats import render_anthropic, render_openai_chat, render_openai_responses
 from foldline.history.messages import Message
+from foldline.history.parts import UriPart
 from foldline.reduction.config import HistoryReductionConfig
 
 
@@ -55,6 +57,20 @@ def test_a_view_is_not_taken_for_the_history(
     with pytest.raises(ViewGivenError) as refused:
         reducer.reduce_sync(view, state=state)
     assert "pass the full history" in str(refused.value)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_view_that_opens_with_a_pinned_file_is_refused_too(form: Any, count: int) -> None:
+    """The summary comes after one such message or several, which Anthropic's form makes one."""
+    reducer, said = HistoryReducer(config()), talk(20)
+    for at in range(0, 2 * count, 2):
+        said[at] = replace(said[at], parts=(*said[at].parts, UriPart("image", "https://a.b/c.png")))
+    first = reducer.reduce_sync(said, pins=[*range(0, 2 * count, 2)])
+    assert first.messages[:count] == said[: 2 * count : 2]
+
+    with pytest.raises(ViewGivenError):
+        reducer.reduce_sync(form(first.messages), state=first.state)
 
 
 def test_a_view_of_an_earlier_fold_is_refused_too() -> None:

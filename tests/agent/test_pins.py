@@ -1,6 +1,7 @@
 """Pins of callers with a loop of their own, with a list of messages or with a thread."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -9,8 +10,10 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.integrations.bedrock import ConverseView
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.event import Reason
+from foldline.testing.grammars import check_anthropic, check_openai_chat, check_openai_responses
 from foldline.threads.stores.memory import MemoryStore
 
 
@@ -129,6 +132,61 @@ def test_a_message_of_a_list_can_be_made_pinned() -> None:
     assert state is not None
     assert state.summarized_up_to_index > 20
     assert [(one.index, one.text) for one in state.quotes] == [(3, "never fold this")]
+
+
+PDF = "data:application/pdf;base64,JVBERi0xLjQK"
+WORDS = "Keep this contract at hand."
+FILES: dict[str, Any] = {
+    "chat": [
+        {"type": "text", "text": WORDS},
+        {"type": "file", "file": {"filename": "contract.pdf", "file_data": PDF}},
+    ],
+    "responses": [
+        {"type": "input_text", "text": WORDS},
+        {"type": "input_file", "filename": "contract.pdf", "file_data": PDF},
+    ],
+    "anthropic": [
+        {"type": "text", "text": WORDS},
+        {"type": "image", "source": {"type": "url", "url": "https://a.b/c.png"}},
+    ],
+    "converse": [
+        {"text": WORDS},
+        {"document": {"format": "pdf", "name": "contract", "source": {"bytes": b"%PDF"}}},
+    ],
+}
+GRAMMARS: dict[str, Callable[[list[Any]], Sequence[str]]] = {
+    "chat": check_openai_chat,
+    "responses": check_openai_responses,
+    "anthropic": lambda items: check_anthropic([], items),
+    "converse": lambda items: [
+        one["role"] for one, after in pairwise(items) if one["role"] == after["role"]
+    ],
+}
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_a_pinned_file_stays_in_every_form(form: str) -> None:
+    """Its very item opens each view after the fold, which is a valid request, and is no text there."""
+    items: list[Any] = [{"role": "user", "content": FILES[form]}]
+    reducer, state, folds = HistoryReducer(CONFIG), None, 0
+    view = ConverseView(reducer) if form == "converse" else reducer
+    for one in said(30)[1:]:
+        items.append(
+            {"role": one.role, "content": [{"text": one.text}] if form == "converse" else one.text}
+        )
+        reduced = view.reduce_sync(items, state=state, pins=[0])
+        state = reduced.state
+        folds += reduced.event.status == "performed"
+
+        assert reduced.messages[0] is items[0]
+        assert WORDS not in str(reduced.messages[1:])
+        assert reduced.messages[-1] is items[-1]
+        assert not GRAMMARS[form](reduced.messages)
+        assert reduced.event.left_out == ()
+    less = view.reduce_sync(items, state=state, pins=[])
+
+    assert folds > 5
+    assert WORDS not in str(less.messages)
 
 
 async def test_a_thread_gives_its_pins_to_a_loop() -> None:

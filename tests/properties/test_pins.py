@@ -9,6 +9,7 @@ from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import RequestTooLargeError
 from foldline.history.messages import Message
+from foldline.history.parts import BlobPart, FilePart, Part, UriPart
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.sendable import sendable
 from foldline.reduction.state import HistoryReductionState
@@ -17,6 +18,7 @@ from tests.histories import legal_history
 
 
 LONG = 3_000
+FILES: set[type] = {BlobPart, UriPart, FilePart}
 
 
 def words(message: Message) -> Iterator[str]:
@@ -24,6 +26,13 @@ def words(message: Message) -> Iterator[str]:
     answers = (answer.response for answer in message.tool_call_responses)
     for text in (message.text, *(one for one in answers if isinstance(one, str))):
         yield sendable(text).strip()
+
+
+def media(message: Message) -> Iterator[Part]:
+    """Give the parts of *message*, and those of what its tools answered."""
+    yield from message.parts
+    for answer in message.tool_call_responses:
+        yield from () if isinstance(answer.response, str) else answer.response
 
 
 def drawn(random: Random) -> HistoryReducer:
@@ -69,11 +78,16 @@ def test_pins_are_in_every_view(seed: int) -> None:
     random = Random(seed)
     named: set[int] = set()
     for said, pins, reduced in calls(drawn(random), random):
-        event = reduced.event
+        event, state = reduced.event, reduced.state
         named |= {int(one.split()[1]) for one in event.left_out}
         shown = "\n".join(text for one in reduced.messages for text in words(one))
         short = {at for at in pins - named if all(len(one) < LONG for one in words(said[at]))}
         lost = [at for at in short if any(one not in shown for one in words(said[at]))]
+        # What a tool answered may have been cleared before it was pinned.
+        cut = 0 if state is None else state.summarized_up_to_index
+        seen = {at for at in pins - named if at < cut or said[at].role == "user"}
+        files = {at for at in seen if FILES & {*map(type, media(said[at]))}}
 
         assert lost == []
+        assert [at for at in files if said[at] not in reduced.messages] == []
         assert event.request_tokens <= event.ceiling

@@ -14,6 +14,7 @@ from foldline import (
     Message,
     SQLiteStore,
 )
+from foldline.history.parts import BlobPart
 from foldline.testing.model import ScriptedModel
 from tests.scenarios.stories import TALK, events
 
@@ -129,6 +130,43 @@ async def test_an_unpinned_message_leaves_the_view(tmp_path: Path) -> None:
         counts.append(shown(model, answer))
 
     assert counts == [0, 1, 1, 0]
+
+
+async def test_a_pinned_file_survives_folds_and_restarts(tmp_path: Path) -> None:
+    """It opens every request from its turn on, also where the window begins after it, till unpinned."""
+    path = tmp_path / "plan.png"
+    path.write_bytes(b"the plan")
+    model, folds = ScriptedModel(repeat=f"Noted. {TALK}"), 0
+    for restart in range(4):
+        speaker = agent(model)
+        async with opened(tmp_path) as thread:
+            for turn in range(4):
+                files = [path] if (restart, turn) == (0, 0) else []
+                result = await speaker.run(f"question {turn} {TALK}", thread=thread, files=files)
+                folds += sum(event.status == "performed" for event in events(result))
+                await thread.pin(0)
+                assert has_file(model) == [0]
+            window = await thread.window()
+    async with opened(tmp_path) as thread:
+        await thread.pin(2)
+        await talk_on(speaker, thread, 2)
+        both = has_file(model)
+        await thread.unpin(0)
+    async with opened(tmp_path) as thread:
+        await talk_on(speaker, thread, 1)
+        unpinned = has_file(model)
+        await thread.pin(0)
+        await talk_on(speaker, thread, 1)
+
+    assert folds > 10
+    assert window.history.start > 20
+    assert (both, unpinned, has_file(model)) == ([0], [], [0])
+
+
+def has_file(model: ScriptedModel) -> list[int]:
+    """Return the places of messages with a file in the last request."""
+    sent = enumerate(model.requests[-1].messages)
+    return [at for at, one in sent if any(isinstance(part, BlobPart) for part in one.parts)]
 
 
 async def talk_on(speaker: Agent, thread: ConversationThread, turns: int) -> None:

@@ -4,15 +4,18 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from foldline.errors import ConfigError
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.fold_rule import FoldRule
-from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.quotes import Quote
+from foldline.reduction.state import LABEL_TOKENS, HistoryReductionState
 from foldline.reduction.view import view_tokens
 from foldline.threads.change import Change
 from foldline.threads.due import USUAL_MARK, FoldBase
+from foldline.threads.row import MessageRow
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
@@ -130,6 +133,21 @@ async def test_a_fold_is_counted_the_same_by_who_has_not_read_the_thread(
         assert marks[0] == marks[1]
         assert marks[0] is not None
         assert (marks[0].cut, marks[0].users) == (6, 3)
+
+
+def test_a_pinned_file_in_front_of_a_summary_is_not_hidden() -> None:
+    """A view that shows it hides as much less of the history, however that is counted."""
+    history = History(said(9))
+    pin = Quote(index=0, kind="pin", role="user", text="", tokens=3, is_message=True)
+    plain = reduction_of(said(9), 6, "six")
+    reduction = replace(plain, quotes=(pin,))
+    row = MessageRow(position=5, tokens=history.tokens(0, 6), users=3, digest=b"", body=b"")
+    bases = [FoldBase.of(history, reduction, users=9), FoldBase.of_row(row, reduction)]
+    guesses = [FoldBase.guessed(one, 9, 9, 90).hidden for one in (plain, reduction)]
+
+    hidden = history.tokens() - view_tokens(history, reduction)
+    assert [one.hidden for one in bases] == [hidden, hidden]
+    assert guesses[0] - guesses[1] == 3 + LABEL_TOKENS
 
 
 async def test_the_usual_rule_is_the_ceiling(store: ThreadStore) -> None:

@@ -20,8 +20,8 @@ def check_not_fed_back(
     history: History, state: HistoryReductionState | None, cache: ReductionCache, scope: str
 ) -> None:
     """Raise ViewGivenError if *history* begins with the summary of *state* or of one in *cache*."""
-    first = _first(history)
-    if first is None or first.role != "assistant":
+    first = _first(history, 0 if state is None else len(state.shown_pins))
+    if first is None:
         return
     said = first.text
     if not (first.is_summary or said.startswith(SUMMARY_HEADER)):
@@ -37,11 +37,13 @@ def check_not_fed_back(
     warnings.warn(text, stacklevel=4)
 
 
-def _first(history: History) -> Message | None:
+def _first(history: History, pins: int) -> Message | None:
     try:
         first = history[0]
         is_note = first.role == "user" and tuple(first.parts) == _NOTE
-        return history[1] if is_note else first
+        # Neighbors of one role may be one message.
+        front = history[: pins + 1] if pins else [history[1] if is_note else first]
+        return next((one for one in front if one.role == "assistant"), None)
     except (IndexError, MessagesNotLoadedError):
         return None
 

@@ -70,6 +70,8 @@ class History(Sequence[Message]):
         self._last_damage = self._last_reasoning = -1
         self._system, self._system_at = list(prefix.system), array("I", prefix.system_at)
         self._system_tokens = prefix.system_tokens
+        self.known: dict[int, Message] = {}
+        """Messages of that prefix that can be read all the same, by their indexes."""
         self.extend(messages)
 
     def append(self, message: Message) -> None:
@@ -293,6 +295,8 @@ class History(Sequence[Message]):
             return self._messages[index - prefix.length]
         if index == prefix.last_user and prefix.user is not None:
             return prefix.user
+        if index in self.known:
+            return self.known[index]
         raise MessagesNotLoadedError(index=index, start=prefix.length)
 
     def __iter__(self) -> Iterator[Message]:

@@ -110,7 +110,9 @@ def outcome_of(
 
 def _is_usable(history: History, one: HistoryReductionState, made: tuple[str, str]) -> bool:
     """Whether *one* fits *history* and was *made* in this unit and with this fingerprint."""
-    return (one.counting_unit, one.config_fingerprint) == made and _fits(history, one)
+    if (one.counting_unit, one.config_fingerprint) != made or not _fits(history, one):
+        return False
+    return all(at >= history.start or at in history.known for at in one.shown_pins)
 
 
 def _pinned(history: History, state: HistoryReductionState) -> HistoryReductionState:

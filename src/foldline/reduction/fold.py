@@ -222,6 +222,7 @@ def _quoting(task: FoldTask, config: HistoryReductionConfig) -> FoldTask:
     excess = new + beside - room if task.cut > task.above else 0
     quotes = _giving_way(quotes, excess, "user")
     shown = [one.text for one in quotes if one.text and one.is_whole]
+    shown += [task.history[one.index].text for one in quotes if one.is_message]
     if pinned is not None:
         shown.append(task.history[pinned].text)
     before = [one.text for one in known if one.text and one.is_whole and one.role == "user"]
@@ -310,7 +311,7 @@ def _front(state: HistoryReductionState | None) -> object:
     if state is None:
         return 0, None, ()
     parts = tuple(message.parts for message in state.front_messages())
-    return state.summarized_up_to_index, state.pinned_index, parts
+    return state.summarized_up_to_index, state.pinned_index, (*state.shown_pins, *parts)
 
 
 def _is_short(quote: Quote) -> bool:
@@ -332,7 +333,7 @@ def _left_out(task: FoldTask, made: HistoryReductionState) -> Iterator[str]:
         if quote.index >= task.history.start:
             text = without_reminders(task.history[quote.index].text)
         # Of equal messages the newest is quoted.
-        if text not in said:
+        if text not in said or quote.kind == "pin":
             kind = {"first": "first request", "pin": "pinned"}.get(quote.kind, quote.role)
             yield f"message {quote.index} ({kind})"
     known = {one.index for one in shortened}

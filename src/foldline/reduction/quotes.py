@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.history.parts import BlobPart, FilePart, UriPart, texts_in
+from foldline.history.parts import BlobPart, FilePart, ToolCallResponsePart, UriPart, texts_in
 from foldline.history.reminders import is_reminder, without_reminders
+from foldline.history.tokens import count_message
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.sendable import sendable
@@ -57,6 +58,8 @@ _HEADER = (
 # What a tag and its line ends cost, and what is in front of a line.
 _QUOTE_TOKENS = 16
 _LINE_TOKENS = 7
+# The part of the room for messages that pinned ones with files have: a fold keeps a quarter beside it.
+_FILES_SHARE = 1 / 3
 # With less room no message is read, and an older paste has such a part of what a quote may have.
 _LEAST_QUOTE = 24
 _SHORT_PART = 6
@@ -67,7 +70,7 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
     A message of the folded part, word for word, or the head and tail of a long one.
 
-    The text is empty if it did not fit, and then the quote is not shown.
+    The text is empty if it did not fit, or the message itself is shown; then there is no quote to show.
     """
 
     index: int
@@ -81,6 +84,9 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     has_rule: bool = False
     """Whether the user says in it what holds from now on: it gives way after those that do not."""
+
+    is_message: bool = False
+    """Whether the view shows the message itself, since it has files, and no text of it."""
 
     only_asks: bool = False
     """Whether the user states nothing in it: it gives way before those that do."""
@@ -129,7 +135,7 @@ def quoted(
     known = {one.index: one for one in before if one.index < cut and not is_reminder(one.text)}
     taken: dict[int, tuple[QuoteKind, Message]] = {at: ("pin", one) for at, one in pins or ()}
     if pins is not None:
-        taken = {**_unpinned(known, config), **taken}
+        taken = {**_unpinned(history, known, config), **taken}
         known = {at: one for at, one in known.items() if one.kind != "pin"}
     # What gave way or was clipped is read as it fits now, if the message is in memory.
     again = {at for at, one in known.items() if at >= history.start and one.may_change}
@@ -147,7 +153,8 @@ def quoted(
     for at in sorted(known, reverse=True):
         one = known[at]
         if at in new:
-            one = _read(one, taken[at][1], history, budget, room.most(one))
+            said, most = taken[at][1], room.most(one)
+            one = room.whole(one, said, history) or _read(one, said, history, budget, most)
         known[at] = room.give(one)
     return within([known[at] for at in sorted(known)], budget.beside, "user")
 
@@ -158,6 +165,7 @@ class _Room:
     def __init__(self, budget: Budget, most: int) -> None:
         self._budget, self._most = budget, most
         self._left, self._said = [budget.beside] * len(Weight), {""}
+        self._files = int(budget.room * _FILES_SHARE)
 
     def most(self, quote: Quote) -> int:
         """Return how many tokens *quote* may have; 0 if there is no room."""
@@ -169,6 +177,17 @@ class _Room:
         # A quarter of the room is for the newest pastes; of older ones more are begun.
         is_older = quote.weight is Weight.PASTE and 4 * left < 3 * self._budget.beside
         return self._most // _SHORT_PART if is_older and quote.kind == "user" else self._most
+
+    def whole(self, quote: Quote, message: Message, history: History) -> Quote | None:
+        """Return *quote* as a message with its files; None if that is not to be, or has no room."""
+        at, is_said = quote.index, quote.kind == "pin" and message.role == "user"
+        if not is_said or message.tool_call_responses or not any(_files(message)):
+            return None
+        tokens = count_message(message, history.counter)
+        if tokens > self._files or (at < history.start and at not in history.known):
+            return None
+        self._files -= tokens
+        return replace(quote, is_message=True, tokens=tokens)
 
     def give(self, quote: Quote) -> Quote:
         """Return *quote*, without its text if a newer one has the same."""
@@ -202,14 +221,17 @@ def _results(history: History, aged: Collection[int]) -> frozenset[int]:
 
 
 def _unpinned(
-    known: Mapping[int, Quote], config: HistoryReductionConfig
+    history: History, known: Mapping[int, Quote], config: HistoryReductionConfig
 ) -> dict[int, tuple[QuoteKind, Message]]:
     """Return the pinned ones of *known* as what they are if they are not pinned any more."""
     if config.strategy == "message_counting" or not config.quote_user_messages:
         return {}
     users = [at for at, one in known.items() if one.role == "user"]
     return {
-        at: ("first" if at == min(users) else "user", Message.user(known[at].text))
+        at: (
+            "first" if at == min(users) else "user",
+            history[at] if known[at].is_message else Message.user(known[at].text),
+        )
         for at in users
         if known[at].kind == "pin"
     }
@@ -263,7 +285,8 @@ def _read(unread: Quote, message: Message, history: History, budget: Budget, lim
     whole = whole if whole.strip() else ""
     note = f"\n[… {{count}} characters left out: {pointer(unread.index, recall=budget.recall)} …]\n"
     text = clip_text(whole, limit=limit, counter=counter, note=note)
-    quote = replace(unread, text=text, is_whole=text == whole)
+    is_whole = text == whole and not (unread.kind == "pin" and any(_files(message)))
+    quote = replace(unread, text=text, is_whole=is_whole)
     around = _LINE_TOKENS if _is_line(quote) else _QUOTE_TOKENS
     return replace(quote, tokens=counter.count(text) + around) if text else quote
 
@@ -285,13 +308,20 @@ def _unread(at: int, kind: QuoteKind, message: Message, weigh: Callable[[str], W
 def _words(message: Message) -> Iterator[str]:
     if message.text:
         yield message.text
-    for part in message.parts:
-        if isinstance(part, BlobPart | UriPart | FilePart):
-            yield f"[{part.modality} not shown]"
+    for file in _files(message):
+        yield f"[{file.modality} not shown]"
     for call in message.tool_calls:
         yield f"{call.name}({call.arguments})"
     for answer in message.tool_call_responses:
         yield from texts_in(answer)
+
+
+def _files(message: Message) -> Iterator[BlobPart | UriPart | FilePart]:
+    for part in message.parts:
+        is_more = isinstance(part, ToolCallResponsePart) and not isinstance(part.response, str)
+        for one in part.response if is_more else (part,):
+            if isinstance(one, BlobPart | UriPart | FilePart):
+                yield one
 
 
 def within(quotes: Sequence[Quote], room: int, *kinds: QuoteKind) -> tuple[Quote, ...]:
@@ -312,7 +342,7 @@ def within(quotes: Sequence[Quote], room: int, *kinds: QuoteKind) -> tuple[Quote
 
 
 def _emptied(quote: Quote) -> Quote:
-    return replace(quote, text="", tokens=0, is_whole=False)
+    return replace(quote, text="", tokens=0, is_whole=False, is_message=False)
 
 
 def _is_line(quote: Quote) -> bool:

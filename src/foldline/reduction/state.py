@@ -6,7 +6,7 @@ was damaged is a miss. It carries earlier reductions along, fewer the further ba
 one of them may still fit after an edit or a rewind.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
@@ -215,14 +215,27 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
             raise IntegrityError(index=self.summarized_up_to_index)
         return [
             *([] if system_message is None else [system_message]),
-            *self.front_messages(),
+            *self.front_messages(messages),
             *([] if self.pinned_index is None else [messages[self.pinned_index]]),
             *messages[self.summarized_up_to_index :],
         ]
 
-    def front_messages(self) -> list[Message]:
-        """Return what stands for the first messages: a vendor's sealed item, and the summaries."""
-        return [*(() if self.sealed_item is None else (self.sealed_item,)), *self._summaries]
+    def front_messages(self, history: Sequence[Message] = ()) -> list[Message]:
+        """
+        Return what stands for the first messages: a vendor's sealed item, and the summaries.
+
+        Between them are the pinned messages of *history* that have files.
+        """
+        sealed = () if self.sealed_item is None else (self.sealed_item,)
+        # A fold changes what is behind them, so that they stay in the vendor's prompt cache.
+        pins = [history[at] for at in self.shown_pins] if history else ()
+        return [*sealed, *pins, *self._summaries]
+
+    @cached_property
+    def shown_pins(self) -> Mapping[int, int]:
+        """The tokens of the pinned messages that the view shows with their files, by their indexes."""
+        shown = [one for one in self.quotes if one.is_message and one.index != self.pinned_index]
+        return {one.index: one.tokens for one in shown}
 
     def summary_messages(self) -> list[Message]:
         """
@@ -237,8 +250,8 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
     def _summaries(self) -> tuple[Message, ...]:
         if self.layers:
             spans = [(layer.summary, layer.start, layer.end) for layer in self.layers]
-            if self.quotes:
-                spans.append((joined("", self.quotes), 0, self.summarized_up_to_index))
+            if quotes := joined("", self.quotes):
+                spans.append((quotes, 0, self.summarized_up_to_index))
         else:
             text = joined(self.summary_content, self.quotes)
             spans = [(text, 0, self.summarized_up_to_index)] if text else []
@@ -298,9 +311,15 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def front_tokens(self) -> int:
-        """The estimated tokens of `front_messages`, without a sealed item."""
+        """The estimated tokens of `front_messages`, without a sealed item and messages."""
         labels = (len(self.layers) or bool(self.summary_content)) + bool(self.quotes)
-        return labels * LABEL_TOKENS + self.summary_tokens + sum(one.tokens for one in self.quotes)
+        quotes = sum(one.tokens for one in self.quotes if not one.is_message)
+        return labels * LABEL_TOKENS + self.summary_tokens + quotes
+
+    @property
+    def pin_tokens(self) -> int:
+        """The estimated tokens of the pinned messages that the view shows with their files."""
+        return sum(self.shown_pins.values())
 
     @cached_property
     def is_whole(self) -> bool:

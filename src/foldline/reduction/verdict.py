@@ -284,9 +284,11 @@ def _pays(case: Case, costs: FoldCosts) -> bool:
     if case.config.strategy == "summarizing":
         quotes = _quote_tokens(case, kept)
         summary = summary_size(case.active, budget) + quotes
+    active = case.active
+    before, pins = (0, 0) if active is None else (active.front_tokens, active.pin_tokens)
     fold = PricedFold(
-        fixed=budget.instructions + budget.tools + budget.system,
-        before=0 if case.active is None else case.active.front_tokens,
+        fixed=budget.instructions + budget.tools + budget.system + pins,
+        before=before,
         summary=summary,
         dropped=leaving_tokens(history, case.cut, kept, case.entries),
         kept=history.tokens(kept),

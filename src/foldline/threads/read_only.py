@@ -1,6 +1,6 @@
 """A thread at one moment, to be read."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final, TypeVar
 
@@ -231,14 +231,18 @@ class ReadOnlyThread:
         if end == len(history) and history.last_user() is None:
             # Rewound to its cut, a thread without user messages has nothing that a view shows.
             reduction, history = None, await self._history_after(None)
-        pins = await self._pinned(history) if self._record.head.pins else ()
+        await self._learn(
+            history, self.pins if reduction is None else {*self.pins, *reduction.shown_pins}
+        )
+        pins = tuple([(index, history[index]) for index in self.pins])
         return ThreadWindow(history=history, reduction=reduction, pins=pins)
 
-    async def _pinned(self, history: History) -> tuple[tuple[int, Message], ...]:
-        before = [index for index in self.pins if index < history.start]
-        read = await self._guarded(lambda reader: reader.at(before))
-        messages = [*read, *(history[index] for index in self.pins[len(before) :])]
-        return tuple(zip(self.pins, messages, strict=True))
+    async def _learn(self, history: History, indexes: Iterable[int]) -> None:
+        """Read the messages at *indexes* that *history* does not have."""
+        wanted = sorted(at for at in indexes if at < history.start and at not in history.known)
+        if wanted:
+            read = await self._guarded(lambda reader: reader.at(wanted))
+            history.known.update(zip(wanted, read, strict=True))
 
     async def _history_after(self, reduction: HistoryReductionState | None) -> History:
         history = self._current_history()

@@ -1,6 +1,9 @@
 """What later calls needed, and which views still had it."""
 
-from foldline.history.messages import Message
+from msgspec.structs import replace
+
+from foldline.history.messages import PIN_KEY, Message
+from foldline.history.parts import FilePart
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.quality.moments import Transcript, moments
 from foldline.replay.quality.ways import DIGEST, LEDGER, WAYS, needed_later
@@ -88,6 +91,21 @@ def test_front_and_retained_are_the_view(call: MakeCall, tape_of: MakeTape) -> N
     assert last.front[0].is_summary
     assert last.view == (tape.messages[0], *last.front, *last.retained)
     assert last.retained[-1] is tape.messages[17]
+
+
+def test_a_pinned_file_is_in_front(call: MakeCall, tape_of: MakeTape) -> None:
+    """It comes before the summary, and stands for a folded message too."""
+    first, *rest = _talk(call)
+    first = replace(
+        first, metadata={PIN_KEY: True}, parts=(*first.parts, FilePart("image", "file_1"))
+    )
+
+    *_, last = moments(tape_of([first, *rest]), _SHORT)
+
+    assert last.front[0] is last.said[0]
+    assert last.front[1].is_summary
+    assert last.view == (*last.front, *last.retained)
+    assert last.front[0] not in last.retained
 
 
 def test_the_last_mention_is_by_message(call: MakeCall, tape_of: MakeTape) -> None:

@@ -146,7 +146,8 @@ class Moment(Struct, frozen=True, kw_only=True):
     @property
     def front(self) -> tuple[Message, ...]:
         """What stands for the messages that are folded away: the summary and the quotes."""
-        size = 0 if self.state is None else len(self.state.front_messages())
+        state = self.state
+        size = 0 if state is None else len(state.front_messages()) + len(state.shown_pins)
         return self.said[:size]
 
     @property
