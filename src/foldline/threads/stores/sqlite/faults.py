@@ -23,7 +23,10 @@ _TROUBLE: Mapping[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_FULL: (StoreError, "the disk is full"),
     sqlite3.SQLITE_IOERR: (StoreError, "the disk reported an error"),
     sqlite3.SQLITE_READONLY: (StoreError, "the database is read-only"),
-    sqlite3.SQLITE_CANTOPEN: (StoreError, "the database file cannot be opened"),
+    sqlite3.SQLITE_CANTOPEN: (
+        StoreError,
+        "the database file cannot be opened, perhaps since its folder is missing or not writable",
+    ),
     sqlite3.SQLITE_PERM: (StoreError, "the database file cannot be opened: permission denied"),
 }
 _NOT_WRITABLE: Final = "it or its folder is not writable, and a store writes beside its file"
