@@ -17,7 +17,7 @@ a job whose delivery was lost stays with a worker that lives
 +             self._may_have_lost = False
 
 workers/news.py: workers/test_news.py::test_closing_ends_the_listening
-a program that is woken while it closes its workers never ends
+a program that is woken while it closes its workers goes on listening
 -         while listening is not None and not listening.done():
 +         if listening is not None:
 
