@@ -8,6 +8,7 @@ import pytest
 
 from foldline.errors import ThreadNotFoundError
 from foldline.history.messages import Message
+from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.storage import CheckpointRetention
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
@@ -67,6 +68,19 @@ async def test_nothing_leaves_a_byte(
         assert found_in(raw(tmp_path)) == []
 
     assert found_in(raw(tmp_path)) == []
+
+
+@pytest.mark.parametrize("checkpoints", ["latest", "full"])
+async def test_a_prune_leaves_no_byte_of_what_was_replaced(
+    tmp_path: Path, checkpoints: CheckpointRetention
+) -> None:
+    """Once no checkpoint is kept, what edits and rewinds have replaced is in no byte either."""
+    replaced = [place for place in PLACES if place.startswith(("replaced", "undone"))]
+    async with SQLiteStore(tmp_path / "chat.db", checkpoints=checkpoints) as store:
+        await hide(store)
+        await ThreadCheckpointer(store).prune("hidden", keep_latest=0)
+
+        assert found_in(raw(tmp_path), ["edited", "rewound", *replaced]) == []
 
 
 @pytest.mark.parametrize("way", [delete, clear])
