@@ -106,7 +106,7 @@ async def test_who_stood_still_takes_its_lease_again(store: ThreadStore) -> None
         let_pass(store.context.turn_lease)
         async with asyncio.timeout(30):
             while (again := await store.thread("t")).lease is None:
-                await asyncio.sleep(0)
+                await _other_tasks()
         with pytest.raises(TurnRunningError):
             await agent.run("hello", thread=again, turn_id="id", on_conflict="error")
         model.gate.set()
