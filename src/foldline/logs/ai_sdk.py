@@ -25,8 +25,8 @@ from foldline.history.formats.wire import (
 )
 from foldline.history.media import modality_of
 from foldline.history.messages import Message, Role
-from foldline.history.parts import BlobPart, Part, ReasoningPart, TextPart, ToolCallPart
-from foldline.logs.bodies import answers, read_bodies, response_of
+from foldline.history.parts import BlobPart, Part, ReasoningPart, TextPart
+from foldline.logs.bodies import answers, call_of, read_bodies, response_of
 from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_items
 
@@ -106,14 +106,13 @@ def _parts(block: Object) -> Iterator[Part]:
         case "reasoning" if text:
             yield ReasoningPart(text)
         case str(kind) if kind.partition("-")[0] in _MEDIA:
-            data = first_text(block, "url", "data", kind)
             modality = modality_of(mime or kind)
-            is_url = ":" in data
-            yield media_from_url(data, modality) if is_url else BlobPart(modality, mime, data)
+            if data := first_text(block, "url", "data", kind):
+                is_url = ":" in data
+                yield media_from_url(data, modality) if is_url else BlobPart(modality, mime, data)
         case kind if call and kind != "tool-result":
             given = call.get("input", call.get("args")) or {}
-            arguments = given if isinstance(given, str) else json_text(given)
-            yield ToolCallPart(first_text(call, "toolCallId"), _name(block), arguments)
+            yield call_of(first_text(call, "toolCallId"), _name(block), given)
         case _:
             pass
 

@@ -16,7 +16,6 @@ from foldline.history.formats.wire import (
     as_object,
     check_role,
     first_text,
-    json_text,
     listed_blocks,
     maybe_list,
     maybe_object,
@@ -24,9 +23,9 @@ from foldline.history.formats.wire import (
     maybe_time,
 )
 from foldline.history.messages import Message
-from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart
+from foldline.history.parts import Part, ReasoningPart, TextPart
 from foldline.history.unnamed import with_ids
-from foldline.logs.bodies import answers, response_of, texts_in
+from foldline.logs.bodies import answers, call_of, response_of, texts_in
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
 from foldline.logs.importer import Importer, Reading, Session, lists_in, read_each
@@ -88,8 +87,7 @@ def _parts(block: Object) -> Iterator[Part]:
         case {"type": "thinking", "thinking": str(thought)} if thought:
             yield ReasoningPart(thought)
         case {"type": "tool_use", "name": str(name)}:
-            given = json_text(block.get("input") or {})
-            yield ToolCallPart(first_text(block, "id"), name, given)
+            yield call_of(first_text(block, "id"), name, block.get("input") or {})
         case _:
             pass
 

@@ -22,7 +22,6 @@ from foldline.history.formats.wire import (
     as_text,
     first_text,
     is_list,
-    json_text,
     maybe_count,
     maybe_list,
     maybe_object,
@@ -33,7 +32,7 @@ from foldline.history.formats.wire import (
 from foldline.history.messages import Message
 from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.unnamed import with_ids
-from foldline.logs.bodies import messages_of, response_of
+from foldline.logs.bodies import call_of, messages_of, response_of
 from foldline.logs.document import Document, Record
 from foldline.logs.gemini import content_parts, tool_of
 from foldline.logs.importer import Importer, Reading, Session, read_each, sections
@@ -126,7 +125,7 @@ def _said(log: _Log, record: Object) -> Iterator[Message]:
     said = chain.from_iterable(map(_PARTS, _blocks(record.get("content"))))
     # What is called is among the parts of a rewritten context, too.
     texts = (one for one in said if not (calls and isinstance(one, ToolCallPart)))
-    made = [ToolCallPart(_id(one), maybe_text(one.get("name")), _arguments(one)) for one in calls]
+    made = [call_of(_id(one), maybe_text(one.get("name")), one.get("args") or {}) for one in calls]
     parts = (*_thoughts(record), *texts, *made)
     created_at, tokens = maybe_time(record.get("timestamp")), maybe_object(record.get("tokens"))
     thought = maybe_count(tokens.get("thoughts"))
@@ -158,10 +157,6 @@ def _thoughts(record: Object) -> Iterator[Part]:
 
 def _id(call: Object) -> str:
     return as_text(call.get("id"), "id")
-
-
-def _arguments(call: Object) -> str:
-    return json_text(call.get("args") or {})
 
 
 def _blocks(given: Any) -> list[Object]:
