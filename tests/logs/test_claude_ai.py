@@ -29,7 +29,7 @@ def test_a_conversation_is_a_session() -> None:
         ),
         said("assistant", {"type": "thinking", "thinking": "Hm."}, text("Yes.")),
         said("human", text="Bye."),
-        said("assistant", {"type": "token_budget"}),
+        said("assistant", {"type": "token_budget"}, text(""), files=[{"file_name": "a.png"}]),
     )
 
     asked, answered, last = session.messages
@@ -39,6 +39,7 @@ def test_a_conversation_is_a_session() -> None:
     assert asked.parts == (TextPart("Read."), TextPart("Line 1"))
     assert answered.parts == (ReasoningPart("Hm."), TextPart("Yes."))
     assert (last.role, last.text) == ("user", "Bye.")
+    assert session.notes == ("records left out: file (1), token_budget (1)",)
 
 
 def test_an_answer_holds_its_results() -> None:

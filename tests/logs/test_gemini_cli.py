@@ -9,6 +9,7 @@ from foldline.errors import FormatError
 from foldline.history.formats.wire import FAILED
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import (
+    BlobPart,
     ReasoningPart,
     TextPart,
     ToolCallPart,
@@ -117,7 +118,7 @@ def test_messages_without_lines() -> None:
     said, answered_, again = session.messages[2:5]
     assert said.text == "I look."
     (made,), (given,) = said.tool_calls, answered_.tool_call_responses
-    assert (made.id, given.response) == (given.id, '{"output":"x = 1"}')
+    assert (made.id, given.response) == (given.id, "x = 1")
     assert (answered_.id, again.id, again.text) == ("u2", None, "Go on.")
     assert session.notes == ("records left out: info (1)",)
 
@@ -153,6 +154,17 @@ def test_a_rewind_to_what_is_unknown_leaves_nothing() -> None:
 def test_results(call: dict[str, Any], response: Any) -> None:
     """What a tool answered is its text, with a mark if it has failed."""
     assert messages(ASKED, called(call))[-1].parts == (ToolCallResponsePart("c1", response),)
+
+
+def test_pictures_beside_an_answer_are_read() -> None:
+    """Gemini 3 has them within the answer of the tool."""
+    picture = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
+    answer = {"name": "read_file", "response": {"output": "Read."}, "parts": [picture]}
+    call = {**CALL, "result": [{"functionResponse": answer}]}
+
+    (result,) = messages(ASKED, called(call))[-1].tool_call_responses
+
+    assert result.response == (TextPart("Read."), BlobPart("image", "image/png", "AAAA"))
 
 
 def test_a_call_without_a_result() -> None:

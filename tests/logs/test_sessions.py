@@ -1,6 +1,9 @@
 """Conversations of any format, from bytes."""
 
+import json
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -44,6 +47,7 @@ AI_SDK_CALL = {
     "role": "assistant",
     "content": [{"type": "tool-call", "toolCallId": "c", "toolName": "n", "input": {}}],
 }
+AI_SDK_TOOL = {"type": "tool-n", "toolCallId": "c", "state": "output-available", "output": 1}
 OBSERVATION = {
     "traceId": "t",
     "type": "GENERATION",
@@ -128,6 +132,7 @@ SAMPLES: list[tuple[str, bytes]] = [
     ("pydantic-ai", lines({"messages": [PYDANTIC_AI]})),
     ("ai-sdk", lines([{"role": "user", "parts": [{"type": "text", "text": "Hi."}]}])),
     ("ai-sdk", lines(HI, AI_SDK_CALL)),
+    ("ai-sdk", lines([{"role": "assistant", "parts": [AI_SDK_TOOL]}])),
     ("langfuse", lines({"id": "t", "sessionId": "s", "observations": [OBSERVATION]})),
     ("langfuse", lines([{**OBSERVATION, "input": {"messages": [HI]}}])),
 ]
@@ -142,6 +147,31 @@ def test_formats_are_recognized(format: str, data: bytes) -> None:
     assert sessions == read_sessions(data, format=format)
     assert {session.format for session in sessions} == {format}
     assert all(session.messages for session in sessions)
+
+
+def damaged(value: Any) -> Iterator[Any]:
+    """Yield *value* with each of its values replaced by ones of other kinds."""
+    yield from (None, 7, "x", [], [7], {}, {"a": 1})
+    inner = (
+        value
+        if isinstance(value, dict)
+        else dict(enumerate(value if isinstance(value, list) else ()))
+    )
+    for key, held in inner.items():
+        for other in damaged(held):
+            copy = value.copy()
+            copy[key] = other
+            yield copy
+
+
+@pytest.mark.parametrize(("format", "data"), SAMPLES)
+def test_values_of_any_kind_are_read_or_refused(format: str, data: bytes) -> None:
+    """Whatever stands in a log in the place of what belongs there, nothing but our own error is raised."""
+    records = [] if data.startswith(b"#") else [json.loads(line) for line in data.splitlines()]
+
+    for other in damaged(records):
+        with suppress(FormatError, UnknownFormatError):
+            read_sessions(lines(*other) if isinstance(other, list) else lines(other), format=format)
 
 
 def test_every_format_has_a_sample() -> None:

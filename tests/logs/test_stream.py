@@ -81,6 +81,7 @@ def test_the_messages_are_those_of_the_whole(lines: list[bytes]) -> None:
         _lines([*_CHAT, {"role": "user", "content": "Hello", "session_id": "two"}]),
         _lines([{"some": "thing"}, {"some": "other"}]),
         _lines([{"type": "session_meta", "payload": {}}, {"type": "response_item", "payload": {}}]),
+        _lines([*_CHAT[:1] * 150, {"role": "tool", "content": [{"toolCallId": "1"}]}]),
     ],
 )
 def test_other_logs_are_read_as_a_whole(lines: list[bytes]) -> None:

@@ -141,6 +141,18 @@ def test_an_answer_may_be_in_another_format_than_its_request() -> None:
     assert (len(failed.messages), len(failed.notes)) == (3, 1)
 
 
+@pytest.mark.parametrize("log", [lambda said: {"model": "t", "messages": said}, list])
+def test_calls_with_the_names_of_a_client_in_typescript(log: Callable[..., Any]) -> None:
+    """Mistral's and OpenRouter's clients and CopilotKit have `toolCalls` and `toolCallId`."""
+    calls = {"role": "assistant", "toolCalls": CALLS["tool_calls"]}
+    answer = {"role": "tool", "toolCallId": "c", "content": "Seen."}
+
+    (named,), (usual,) = read(log([HI, calls, answer])), read(log([HI, CALLS, ANSWER]))
+
+    assert [one.parts for one in named.messages] == [one.parts for one in usual.messages]
+    assert len(named.messages[1].tool_calls) == 1
+
+
 def test_thinking_is_no_sign_of_a_vendor() -> None:
     """A body of DeepSeek, GLM or Kimi has the field too."""
     body = {"model": "t", "messages": [HI, CALLS, ANSWER], "thinking": {"type": "enabled"}}

@@ -12,28 +12,28 @@ from msgspec.structs import replace
 
 from foldline.history.formats.wire import (
     Object,
-    as_object,
+    blocks_in,
     check_role,
     first_text,
     json_text,
-    listed_blocks,
     maybe_list,
     maybe_object,
     maybe_text,
     maybe_time,
     media_from_url,
+    text_block,
 )
 from foldline.history.media import modality_of
 from foldline.history.messages import Message, Role
-from foldline.history.parts import BlobPart, Part, ReasoningPart, TextPart, ToolCallPart
-from foldline.logs.bodies import answers, read_bodies, response_of
+from foldline.history.parts import BlobPart, Part, ReasoningPart, TextPart
+from foldline.logs.bodies import answers, call_of, read_bodies, response_of
 from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_items
 
 
 _ROLES = ("system", "user", "assistant", "tool")
 _STEP = "step-start"
-_ANSWERED = frozenset({"output-available", "output-error", "output-denied", "result"})
+_ANSWERED = ("output-available", "output-error", "output-denied", "result")
 _MEDIA = ("file", "image", "media")
 _ANSWERS = ("output", "result", "errorText")
 
@@ -67,14 +67,24 @@ def messages_from_ai_sdk(item: Object) -> Iterator[Message]:
     """Yield what *item* says: each step, and the results of its calls."""
     role = cast("Role", check_role(item.get("role"), _ROLES))
     id, created_at = first_text(item, "id") or None, maybe_time(item.get("createdAt"))
-    # Its version 4 has calls beside the text that follows them.
-    calls = [{"toolInvocation": one} for one in maybe_list(item.get("toolInvocations"))]
-    given = item.get("parts") or [*calls, *listed_blocks(item.get("content"))]
-    blocks = [as_object(one, "the part") for one in given]
+    blocks = [*_blocks(item)]
     pieces = ((block.get("type"), [*_parts(block)], [*_result(block)]) for block in blocks)
     told = [(said, results) for kind, said, results in pieces if said or results or kind == _STEP]
     for number, message in enumerate(answers(told, role)):
         yield replace(message, id=None if number else id, created_at=created_at)
+
+
+def _blocks(item: Object) -> Iterator[Object]:
+    if item.get("parts"):
+        yield from (block for block, _ in blocks_in(item["parts"], "parts"))
+        return
+    # Its version 4 has calls beside the text that follows them.
+    yield from ({"toolInvocation": one} for one in maybe_list(item.get("toolInvocations")))
+    content = item.get("content")
+    if isinstance(content, str):
+        yield text_block(content)
+    else:
+        yield from (block for block, _ in blocks_in(content, "content"))
 
 
 def _call(block: Object) -> Object:
@@ -96,14 +106,13 @@ def _parts(block: Object) -> Iterator[Part]:
         case "reasoning" if text:
             yield ReasoningPart(text)
         case str(kind) if kind.partition("-")[0] in _MEDIA:
-            data = first_text(block, "url", "data", kind)
             modality = modality_of(mime or kind)
-            is_url = ":" in data
-            yield media_from_url(data, modality) if is_url else BlobPart(modality, mime, data)
+            if data := first_text(block, "url", "data", kind):
+                is_url = ":" in data
+                yield media_from_url(data, modality) if is_url else BlobPart(modality, mime, data)
         case kind if call and kind != "tool-result":
             given = call.get("input", call.get("args")) or {}
-            arguments = given if isinstance(given, str) else json_text(given)
-            yield ToolCallPart(first_text(call, "toolCallId"), _name(block), arguments)
+            yield call_of(first_text(call, "toolCallId"), _name(block), given)
         case _:
             pass
 

@@ -8,6 +8,7 @@ from foldline.history.formats.wire import (
     FAILED,
     Object,
     first_text,
+    json_text,
     maybe_list,
     maybe_object,
     maybe_text,
@@ -90,6 +91,11 @@ def answers(
             said, results = [], []
         said += made
         results += told
+
+
+def call_of(id: str, name: str, given: Any) -> ToolCallPart:
+    """Return a call with what is *given*: the text that the model wrote, or what it was read as."""
+    return ToolCallPart(id, name, given if isinstance(given, str) else json_text(given))
 
 
 def response_of(said: Iterable[Part], *, failed: bool = False) -> Any:

@@ -41,7 +41,7 @@ from foldline.history.parts import ToolCallResponsePart
 from foldline.logs.document import Document, Record
 from foldline.logs.growth import Recording, joined
 from foldline.logs.importer import Importer, Session, each_read, first_item, holds_lists, lists_in
-from foldline.logs.vendors import vendor_format
+from foldline.logs.vendors import as_sent, vendor_format
 
 
 LISTS = ("messages", "traj", "conversation", "conversations", "history", "items")
@@ -111,7 +111,7 @@ def _each(items: Iterable[Record], vendor: NativeFormat | None = None) -> Iterat
 
 
 def _message(vendor: NativeFormat | None, item: Object) -> Message:
-    fields = _chat(item)
+    fields = _chat(as_sent(item))
     _check_calls(fields)
     if vendor is NativeFormat.OPENAI_RESPONSES:
         return message_from_openai_responses(fields)

@@ -6,6 +6,7 @@ older exports. What a file says that was attached is the user's. Branches that w
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain
 
 from msgspec.structs import replace
@@ -15,7 +16,6 @@ from foldline.history.formats.wire import (
     as_object,
     check_role,
     first_text,
-    json_text,
     listed_blocks,
     maybe_list,
     maybe_object,
@@ -23,9 +23,9 @@ from foldline.history.formats.wire import (
     maybe_time,
 )
 from foldline.history.messages import Message
-from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart
+from foldline.history.parts import Part, ReasoningPart, TextPart
 from foldline.history.unnamed import with_ids
-from foldline.logs.bodies import answers, response_of, texts_in
+from foldline.logs.bodies import answers, call_of, response_of, texts_in
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
 from foldline.logs.importer import Importer, Reading, Session, lists_in, read_each
@@ -51,7 +51,8 @@ def _session(held: Object, items: Iterable[Record]) -> Session:
     if left:
         chat.skipped["message of a left branch"] = len(left)
     kept = [record for record, fields in given if first_text(fields, "uuid") not in left]
-    chat.messages += with_ids(chain.from_iterable(read_each(kept, _messages, "the message")))
+    said = read_each(kept, partial(_messages, chat), "the message")
+    chat.messages += with_ids(chain.from_iterable(said))
     return chat.session(CLAUDE_AI.name)
 
 
@@ -59,18 +60,24 @@ def _linked(fields: Object) -> Line:
     return Line(id=first_text(fields, "uuid"), parent=first_text(fields, "parent_message_uuid"))
 
 
-def _messages(item: Object) -> Iterator[Message]:
+def _messages(chat: Reading, item: Object) -> list[Message]:
     # Oldest exports have the text alone.
     given = maybe_list(item.get("content")) or listed_blocks(maybe_text(item.get("text")))
     blocks = [as_object(block, "the block") for block in given]
     files = map(maybe_object, maybe_list(item.get("attachments")))
     blocks += [{"type": "text", "text": one.get("extracted_content")} for one in files]
-    pieces = (([*_parts(block)], [*_result(block)]) for block in blocks)
+    pieces = [([*_parts(block)], [*_result(block)]) for block in blocks]
+    unread = [one for one, piece in zip(blocks, pieces, strict=True) if not any(piece)]
+    # What is in a picture is not in the export.
+    lost = [*unread, *({"type": "file"} for _ in maybe_list(item.get("files")))]
+    chat.skipped.update(first_text(one, "type") for one in lost if one.get("type") != "text")
     role = "user" if check_role(item.get("sender"), _SENDERS) == "human" else "assistant"
-    said = answers((one for one in pieces if any(one)), role)
-    for number, message in enumerate(said):
-        id = None if number else first_text(item, "uuid") or None
-        yield replace(message, id=id, created_at=maybe_time(item.get("created_at")))
+    id, created_at = first_text(item, "uuid") or None, maybe_time(item.get("created_at"))
+    said = answers(filter(any, pieces), role)
+    return [
+        replace(message, id=None if number else id, created_at=created_at)
+        for number, message in enumerate(said)
+    ]
 
 
 def _parts(block: Object) -> Iterator[Part]:
@@ -80,8 +87,7 @@ def _parts(block: Object) -> Iterator[Part]:
         case {"type": "thinking", "thinking": str(thought)} if thought:
             yield ReasoningPart(thought)
         case {"type": "tool_use", "name": str(name)}:
-            given = json_text(block.get("input") or {})
-            yield ToolCallPart(first_text(block, "id"), name, given)
+            yield call_of(first_text(block, "id"), name, block.get("input") or {})
         case _:
             pass
 

@@ -14,7 +14,6 @@ from foldline.history.formats.wire import (
     Object,
     as_text,
     first_text,
-    json_text,
     maybe_list,
     maybe_object,
     maybe_text,
@@ -22,8 +21,8 @@ from foldline.history.formats.wire import (
     scalars,
 )
 from foldline.history.messages import Message
-from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart
-from foldline.logs.bodies import response_of
+from foldline.history.parts import Part, ReasoningPart, TextPart
+from foldline.logs.bodies import call_of, response_of
 from foldline.logs.document import Document, Record
 from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each, sections
 
@@ -100,9 +99,8 @@ def _parts(data: Object, text: str) -> Iterator[Part]:
     if text:
         yield TextPart(text)
     for call in map(maybe_object, maybe_list(data.get("toolRequests"))):
-        given = call.get("arguments") or {}
-        arguments = given if isinstance(given, str) else json_text(given)
-        yield ToolCallPart(first_text(call, "toolCallId"), first_text(call, "name"), arguments)
+        id, name = first_text(call, "toolCallId"), first_text(call, "name")
+        yield call_of(id, name, call.get("arguments") or {})
 
 
 COPILOT = Importer(

@@ -46,7 +46,8 @@ _KINDS = (
     *("text", "function_call", "function_response", "inline_data", "file_data"),
     *("executable_code", "code_execution_result"),
 )
-_OWN = ({"output"}, {"error"})
+_WRAPPED = ({RESULT},)
+_WRAPPED_BY_AGENTS = ({RESULT}, {"output"}, {"error"})
 # Which of them are made of others, or only say how a part is to be read.
 _BESIDE = ("part_metadata", "thought", "thought_signature", "media_resolution", "video_metadata")
 
@@ -70,15 +71,18 @@ def _field(fields: Object, name: str) -> Any:
     return fields.get(first + "".join(map(str.capitalize, others)))
 
 
-def content_parts(part: Object) -> Iterator[Part]:
-    """Yield what *part* of a content says."""
+def content_parts(part: Object, *, of_agent: bool = False) -> Iterator[Part]:
+    """Yield what *part* of a content says; the tools *of_agent*, as Gemini CLI's, answer in one field."""
     call, answer = _field(part, "function_call"), _field(part, "function_response")
     blob, file = _field(part, "inline_data"), _field(part, "file_data")
     if is_object(call):
         given = json_text(call.get("args") or {})
         yield ToolCallPart(maybe_text(call.get("id")), maybe_text(call.get("name")), given)
     elif is_object(answer):
-        yield ToolCallResponsePart(maybe_text(answer.get("id")), _said(answer))
+        yield ToolCallResponsePart(
+            maybe_text(answer.get("id")),
+            _said(answer, _WRAPPED_BY_AGENTS if of_agent else _WRAPPED),
+        )
     elif is_object(blob):
         yield blob_in(blob.get("data") or "", maybe_text(_field(blob, "mime_type")))
     elif is_object(file):
@@ -90,19 +94,14 @@ def content_parts(part: Object) -> Iterator[Part]:
         yield GenericPart(min(kinds), json_text(part))
 
 
-def _said(answer: Object) -> str | tuple[ResponseContent, ...]:
+def _said(answer: Object, wrapped: tuple[set[str], ...]) -> str | tuple[ResponseContent, ...]:
     """Return what a tool answered; its pictures and files are beside the object."""
     given = maybe_object(answer.get("response"))
-    said: Any = given[RESULT] if given.keys() == {RESULT} else given
+    said: Any = next(iter(given.values())) if given.keys() in wrapped else given
     text = said if isinstance(said, str) else json_text(said)
     beside = (content_parts(maybe_object(one)) for one in maybe_list(answer.get("parts")))
     media = [one for one in chain.from_iterable(beside) if isinstance(one, BlobPart | UriPart)]
     return (TextPart(text), *media) if media else text
-
-
-def own_answer(response: Object) -> Any:
-    """Return what the only field of *response* says, as the tools of Gemini CLI have one; else itself."""
-    return next(iter(response.values())) if response.keys() in _OWN else response
 
 
 def tool_of(part: Object) -> str | None:

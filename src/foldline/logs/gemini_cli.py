@@ -22,7 +22,6 @@ from foldline.history.formats.wire import (
     as_text,
     first_text,
     is_list,
-    json_text,
     maybe_count,
     maybe_list,
     maybe_object,
@@ -33,10 +32,13 @@ from foldline.history.formats.wire import (
 from foldline.history.messages import Message
 from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.unnamed import with_ids
-from foldline.logs.bodies import messages_of, response_of
+from foldline.logs.bodies import call_of, messages_of, response_of
 from foldline.logs.document import Document, Record
-from foldline.logs.gemini import content_parts, own_answer, tool_of
+from foldline.logs.gemini import content_parts, tool_of
 from foldline.logs.importer import Importer, Reading, Session, read_each, sections
+
+
+_PARTS = partial(content_parts, of_agent=True)
 
 
 class _Log(Reading):
@@ -111,7 +113,7 @@ def _asked(log: _Log, record: Object) -> Iterator[Message]:
     """Yield what the user says; a result is read here if its call does not have it."""
     id, created_at = maybe_text(record.get("id")) or None, maybe_time(record.get("timestamp"))
     blocks = _blocks(record.get("content"))
-    for message in messages_of(blocks, is_answer=False, parts=content_parts, tool=tool_of):
+    for message in messages_of(blocks, is_answer=False, parts=_PARTS, tool=tool_of):
         if message.role == "user" or not log.has_results:
             yield replace(message, id=id, created_at=created_at)
             id = None
@@ -120,10 +122,10 @@ def _asked(log: _Log, record: Object) -> Iterator[Message]:
 def _said(log: _Log, record: Object) -> Iterator[Message]:
     calls = [as_object(call, "the call") for call in maybe_list(record.get("toolCalls"))]
     log.has_results = bool(calls)
-    said = chain.from_iterable(map(content_parts, _blocks(record.get("content"))))
+    said = chain.from_iterable(map(_PARTS, _blocks(record.get("content"))))
     # What is called is among the parts of a rewritten context, too.
     texts = (one for one in said if not (calls and isinstance(one, ToolCallPart)))
-    made = [ToolCallPart(_id(one), maybe_text(one.get("name")), _arguments(one)) for one in calls]
+    made = [call_of(_id(one), maybe_text(one.get("name")), one.get("args") or {}) for one in calls]
     parts = (*_thoughts(record), *texts, *made)
     created_at, tokens = maybe_time(record.get("timestamp")), maybe_object(record.get("tokens"))
     thought = maybe_count(tokens.get("thoughts"))
@@ -157,10 +159,6 @@ def _id(call: Object) -> str:
     return as_text(call.get("id"), "id")
 
 
-def _arguments(call: Object) -> str:
-    return json_text(call.get("args") or {})
-
-
 def _blocks(given: Any) -> list[Object]:
     """Return the parts that *given* is: a text, a part, or several of them."""
     each = given if is_list(given) else [given]
@@ -174,14 +172,10 @@ def _result(call: Object) -> ToolCallResponsePart:
 
 
 def _answers(result: Any) -> Iterator[Any]:
-    """Yield what the parts of *result* say; a tool of the agent has one field, its output or error."""
-    for one in result if is_list(result) else [result]:
-        answer = maybe_object(maybe_object(one).get("functionResponse"))
-        if answer:
-            said = own_answer(maybe_object(answer.get("response")))
-            yield TextPart(said if isinstance(said, str) else json_text(said))
-        else:
-            yield from chain.from_iterable(map(content_parts, _blocks(one)))
+    """Yield what the parts of *result* say."""
+    for part in chain.from_iterable(map(_PARTS, _blocks(result))):
+        said = part.response if isinstance(part, ToolCallResponsePart) else [part]
+        yield from [TextPart(said)] if isinstance(said, str) else said
 
 
 GEMINI_CLI = Importer(

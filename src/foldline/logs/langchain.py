@@ -40,6 +40,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
+from foldline.logs.bodies import call_of
 from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_item, lists_in, read_each
 
@@ -147,7 +148,7 @@ def _content(body: Object) -> Iterator[Part]:
             # Beside `tool_calls` it is the same call, as the vendor wrote it.
             id, name = first_text(block, "call_id", "id"), first_text(block, "name")
             if id not in called:
-                yield _call(id, name, block.get("input", block.get("arguments", {})))
+                yield call_of(id, name, block.get("input", block.get("arguments", {})))
         elif kind in _REASONING_BLOCKS:
             yield ReasoningPart(first_text(block, "thinking", "reasoning", "text"))
         else:
@@ -182,17 +183,12 @@ def _medium(modality: str, block: Object) -> BlobPart | UriPart | FilePart | Non
     return FilePart(modality, file_id) if file_id else None
 
 
-def _call(id: str, name: str, arguments: Any) -> ToolCallPart:
-    text = arguments if isinstance(arguments, str) else json_text(arguments)
-    return ToolCallPart(id, name, text)
-
-
 def _calls(body: Object) -> Iterator[ToolCallPart]:
     calls = maybe_list(body.get("tool_calls")) + maybe_list(body.get("invalid_tool_calls"))
     for item in calls:
         call = as_object(item, "the tool call")
         name = as_text(call.get("name"), "name")
-        yield _call(maybe_text(call.get("id")), name, call.get("args", {}))
+        yield call_of(maybe_text(call.get("id")), name, call.get("args", {}))
     if not calls:
         yield from vendor_calls(maybe_object(body.get("additional_kwargs")))
 

@@ -18,7 +18,6 @@ from foldline.history.formats.wire import (
     as_object,
     as_text,
     first_text,
-    json_text,
     maybe_count,
     maybe_list,
     maybe_object,
@@ -29,8 +28,8 @@ from foldline.history.formats.wire import (
 )
 from foldline.history.media import modality_of
 from foldline.history.messages import Message, Usage
-from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart
-from foldline.logs.bodies import response_of
+from foldline.history.parts import Part, ReasoningPart, TextPart
+from foldline.logs.bodies import call_of, response_of
 from foldline.logs.document import Document, Record
 from foldline.logs.importer import (
     Importer,
@@ -115,7 +114,7 @@ def _content(parts: Iterable[Object]) -> Iterator[Part]:
                 yield media_from_url(maybe_text(part.get("url")), modality_of(mime))
             case "tool":
                 given = maybe_object(part.get("state")).get("input") or {}
-                yield ToolCallPart(_id(part), maybe_text(part.get("tool")), json_text(given))
+                yield call_of(_id(part), maybe_text(part.get("tool")), given)
             case _:
                 pass
 

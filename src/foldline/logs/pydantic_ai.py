@@ -34,9 +34,8 @@ from foldline.history.parts import (
     ReasoningPart,
     ResponseContent,
     TextPart,
-    ToolCallPart,
 )
-from foldline.logs.bodies import blob_in, read_bodies
+from foldline.logs.bodies import blob_in, call_of, read_bodies
 from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_item, holds_lists, printed_message
 
@@ -107,10 +106,8 @@ def _answered(part: Object) -> Iterator[Part]:
             if content:
                 yield (TextPart if kind == "text" else ReasoningPart)(maybe_text(content))
         case "tool-call":
-            given = part.get("args") or {}
-            arguments = given if isinstance(given, str) else json_text(given)
             id, name = first_text(part, "tool_call_id"), first_text(part, "tool_name")
-            yield ToolCallPart(id, name, arguments)
+            yield call_of(id, name, part.get("args") or {})
         case "file":
             yield _content(content)
         case _:

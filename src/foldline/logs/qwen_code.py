@@ -4,7 +4,7 @@ What the lines of Qwen Code hold: a content of Gemini in an envelope of Claude C
 Source: its `chatRecordingService.ts`. The envelope is read by `logs.claude_code`, which gives its lines here.
 """
 
-from collections.abc import Iterator
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -20,15 +20,17 @@ from foldline.history.formats.wire import (
 )
 from foldline.history.messages import Message, Usage
 from foldline.logs.bodies import messages_of
-from foldline.logs.gemini import RESULT, content_parts, own_answer, tool_of
+from foldline.logs.gemini import content_parts, tool_of
 
 
 def messages_of_line(line: Object) -> list[Message]:
     """Return what the content of *line* says, with what the line has beside it."""
     content = maybe_object(line.get("message"))
-    blocks = [*_blocks(content)]
     said = messages_of(
-        blocks, is_answer=content.get("role") == "model", parts=content_parts, tool=tool_of
+        map(maybe_object, maybe_list(content.get("parts"))),
+        is_answer=content.get("role") == "model",
+        parts=partial(content_parts, of_agent=True),
+        tool=tool_of,
     )
     id, created_at = first_text(line, "uuid") or None, maybe_time(line.get("timestamp"))
     usage = _usage(maybe_object(line.get("usageMetadata")))
@@ -41,16 +43,6 @@ def messages_of_line(line: Object) -> list[Message]:
 def is_from_program(line: Object) -> bool:
     """Whether the program says *line* in the user's place."""
     return line.get("subtype") in ("notification", "cron") or line.get("provenance") == "system"
-
-
-def _blocks(content: Object) -> Iterator[Object]:
-    for block in map(maybe_object, maybe_list(content.get("parts"))):
-        answer = maybe_object(block.get("functionResponse"))
-        response = maybe_object(answer.get("response"))
-        if (said := own_answer(response)) is response:
-            yield block
-        else:
-            yield {**block, "functionResponse": {**answer, "response": {RESULT: said}}}
 
 
 def _usage(report: Object) -> Usage | None:

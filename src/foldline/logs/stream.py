@@ -14,6 +14,7 @@ from foldline.errors import FormatError
 from foldline.history.codec import decode_json
 from foldline.history.formats.wire import Object, first_text
 from foldline.history.messages import Message, NativeFormat
+from foldline.logs.ai_sdk import is_ai_sdk
 from foldline.logs.chat_jsonl import CHAT_JSONL, LISTS
 from foldline.logs.document import Document, Record, damaged_note
 from foldline.logs.importer import CONVERSATION, Importer
@@ -72,7 +73,7 @@ class _Survey:
             # As the last line it is only half written.
             self.damaged = number
             return True
-        if not isinstance(value, dict) or not _WHOLE.isdisjoint(value):
+        if not isinstance(value, dict) or not _WHOLE.isdisjoint(value) or is_ai_sdk(value):
             return False
         item: Object = value
         if len(self.head) < _HEAD:

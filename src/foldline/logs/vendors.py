@@ -36,7 +36,16 @@ _RESPONSES_ITEMS = frozenset(
         "reasoning",
     ]
 )
+# Clients in TypeScript have names of their own for what they send.
+_CAMELS = {"toolCalls": "tool_calls", "toolCallId": "tool_call_id"}
 _CHAT_KEYS = ("tool_calls", "tool_call_id", "function_call")
+
+
+def as_sent(item: Any) -> Any:
+    """Return *item*, if it is a message, with the names of calls as a vendor has them."""
+    if not isinstance(item, dict) or _CAMELS.keys().isdisjoint(item):
+        return item
+    return {_CAMELS.get(key, key): value for key, value in item.items()}
 
 
 def vendor_format(items: Iterable[Any]) -> NativeFormat | None:

@@ -41,6 +41,7 @@ from foldline.logs.vendors import (
     OTEL_MESSAGES,
     OTEL_SYSTEM,
     answer_format,
+    as_sent,
     exchange,
     has_parts,
     record_format,
@@ -65,7 +66,8 @@ def read_request(body: Any, native: NativeFormat) -> tuple[Message, ...]:
     fields = as_object(body, "the request body")
     if native is NativeFormat.OPENAI_RESPONSES:
         return _responses_request(fields)
-    messages = CONVERTERS[native].messages(as_list(fields.get("messages"), "messages"))
+    given = map(as_sent, as_list(fields.get("messages"), "messages"))
+    messages = CONVERTERS[native].messages([*given])
     if native is NativeFormat.OPENAI_CHAT or fields.get("system") is None:
         return messages
     with at("system"):
