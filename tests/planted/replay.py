@@ -83,6 +83,9 @@ the optimum keeps a prefix whose system messages have changed
 the optimum keeps the prefix before a fold
 - before = system = calls[first - 1].system if first else 0
 + before = system = self._view(-1, first - 1) if first else 0
+the optimum leaves out what costs as much as the bill that was found first
+- takewhile(lambda amount: so_far + amount <= most, near)
++ takewhile(lambda amount: so_far + amount <= most / 2, near)
 the optimum does not read the summary before
 - before = self._summary if fold >= 0 else 0
 + before = 0
