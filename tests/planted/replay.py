@@ -83,6 +83,9 @@ the optimum keeps a prefix whose system messages have changed
 the optimum keeps the prefix before a fold
 - before = system = calls[first - 1].system if first else 0
 + before = system = self._view(-1, first - 1) if first else 0
+the optimum leaves out what costs as much as the bill that was found first
+- takewhile(lambda amount: so_far + amount <= most, near)
++ takewhile(lambda amount: so_far + amount <= most / 2, near)
 the optimum does not read the summary before
 - before = self._summary if fold >= 0 else 0
 + before = 0
@@ -166,25 +169,25 @@ the age counts the message that has the value
 + age=transcript.tokens[moment.index] - transcript.tokens[at],
 replay/quality/ways.py: replay/quality/test_needed.py
 more of the newest text than the view has tokens
-- while start and said.sizes[start - 1] <= room:
-+ while start:
+- start = bisect_left(said.tokens, said.tokens[end] - room, 0, end)
++ start = 0
 replay/quality/accounting.py: replay/quality/test_accounting.py
 a message between two layers is taken as covered
 - accounted=size * (covers == 1)
 + accounted=size
 a path of three parts may begin anywhere
-- has_word(source, end) and has_word(source, f"/{root}") for root, end in _halves(start)
-+ has_word(source, end) and has_word(source, root) for root, end in _halves(start)
+- has(end) and has(f"/{root}") for root, end in _halves(start)
++ has(end) and has(root) for root, end in _halves(start)
 two summaries of one message are taken as one
 - twice=size * (covers > 1)
 + twice=0
 replay/quality/report.py: replay/quality/test_report.py
 what a view has is searched for too
-- if DIGEST not in one.kept
-+ if one.kept
+- (one for one in needs if DIGEST not in one.kept)
++ needs
 chance is a summary of the same conversation
 - other = found[-1].summary if found else ""
-+ other = text_of_all(seen[-1].front)
++ other = found[-1].summary if found else text_of_all(list(moments(tape, config))[-1].front)
 as much as foldline keeps is a loss
 - if self.shares[way].kept > ours)
 + if self.shares[way].kept >= ours)
@@ -193,8 +196,8 @@ a file that was only read is edited
 - return bool(_EDITS.search(call.name)) and call_arguments(call).get("command") not in _READS
 + return True
 a name that two files have names both
-- return long.endswith(f"/{short}") and others <= 1
-+ return long.endswith(f"/{short}")
+- return sum(f"/{other}".endswith(f"/{short}") for other in edited) <= 1
++ return True
 a file that is named is marked
 - return {path for path in edited if any(map(_EDITED.search, _items(path, edited, text)))}
 + return {path for path in edited if any(_items(path, edited, text))}

@@ -229,6 +229,20 @@ def test_the_optimum_is_that_of_all_plans(terms: Terms, tape: Tape) -> None:
     assert found.cost == pytest.approx(min(bills.values()))
     assert bills[tuple(number - 1 for number in found.folds)] == pytest.approx(found.cost)
     assert found.never == pytest.approx(bills[()])
+    assert optimal_bill(tape, TWO, terms, summary_tokens=40, near=1) == found
+
+
+@pytest.mark.parametrize("near", [1, 3, 9])
+def test_a_bill_that_is_found_first_changes_no_optimum(tool_tape: MakeTape, near: int) -> None:
+    """Of many calls what costs more than folds near each other is not looked at, and nothing else."""
+    tape, terms = tool_tape(60), Terms(prices=PRICES, summarizer=PRICES)
+    known = optimal_bill(tape, TWO, terms, near=len(tape.calls))
+
+    found = optimal_bill(tape, TWO, terms, near=near)
+
+    assert len(tape.calls) > 4 * near
+    assert known.folds
+    assert found == known
 
 
 def test_never_is_what_no_reduction_costs(tool_tape: MakeTape) -> None:

@@ -8,11 +8,13 @@ Every policy with the same retained window cuts at the same places, so what it m
 which calls to fold. What a call costs after a fold depends on that fold alone, and what a fold costs
 depends on it and on the one before. So the least bill up to a fold before call j is the least, over
 the fold i before it, of the least bill up to i, the calls from i to j - 1, and the summary at j: n²
-steps for n calls. Summaries have one size, nothing is ever too large for a request, and nothing is
+steps for n calls. Of many calls a bill is found first whose folds are near each other, and no sum
+above it is looked at: about n steps for each of the square root of n. Summaries have one size, nothing is ever too large for a request, and nothing is
 cleared, clipped or quoted, so that a policy that does may pay less.
 """
 
 from collections.abc import Iterator
+from itertools import islice, takewhile
 
 from msgspec import Struct
 
@@ -26,6 +28,8 @@ from foldline.replay.tape import Tape
 
 OPTIMAL_SUMMARY = SUMMARY_TOKENS // 2
 """The tokens of every summary of the least bill."""
+
+_NEAR = 128
 
 
 class OptimalBill(Struct, frozen=True, kw_only=True):
@@ -60,11 +64,16 @@ def optimal_bill(
     terms: Terms,
     *,
     summary_tokens: int = OPTIMAL_SUMMARY,
+    near: int = _NEAR,
 ) -> OptimalBill:
-    """Return the least bill of *tape*, with folds that keep and summarize as *config* says."""
+    """
+    Return the least bill of *tape*, with folds that keep and summarize as *config* says.
+
+    *near* is how many calls apart folds are in the bill that is found first; it changes no result.
+    """
     calls = tuple(optimal_calls(tape, config, terms))
     summarizes = config.strategy == "summarizing"
-    return _Search(calls, terms, summary_tokens if summarizes else 0).result()
+    return _Search(calls, terms, summary_tokens if summarizes else 0).result(near)
 
 
 def optimal_calls(
@@ -99,8 +108,16 @@ class _Search:
         self._terms = terms
         self._summary = summary
 
-    def result(self) -> OptimalBill:
+    def result(self, near: int) -> OptimalBill:
         """Return the least bill of all calls."""
+        count, most = len(self._calls), float("inf")
+        # For fewer it takes longer than it spares.
+        if count > 4 * near:
+            most = self._least(most, near).cost
+        return self._least(most, count)
+
+    def _least(self, most: float, reach: int) -> OptimalBill:
+        """Return the least bill of at most *most* if after a fold another or the end is within *reach*."""
         count = len(self._calls)
         # Of each fold: the least bill of the calls before it, its summary paid, and the fold before.
         best: list[tuple[float, int]] = [(float("inf"), -1)] * count
@@ -112,8 +129,8 @@ class _Search:
             so_far = best[fold][0]
             if so_far == float("inf"):
                 continue
-            spent = list(self._spent(fold))
-            if so_far + spent[-1] < ended:
+            spent = self._near(fold, so_far, most, reach)
+            if len(spent) == count - fold and so_far + spent[-1] < ended:
                 ended, last = so_far + spent[-1], fold
             self._extend(best, fold, so_far, spent)
         folds: list[int] = []
@@ -141,13 +158,18 @@ class _Search:
             yield amount
             before, system = view, call.system
 
+    def _near(self, fold: int, so_far: float, most: float, reach: int) -> list[float]:
+        """Return what up to *reach* calls from *fold* on cost, while the bill is at most *most*."""
+        near = islice(self._spent(fold), reach)
+        return [*takewhile(lambda amount: so_far + amount <= most, near)]
+
     def _extend(
         self, best: list[tuple[float, int]], fold: int, so_far: float, spent: list[float]
     ) -> None:
         """Lower the least bills of the folds after *fold* to those that follow it."""
         calls, first = self._calls, max(0, fold)
         above, gone = (calls[fold].cut, calls[fold].dropped) if fold >= 0 else (0, 0)
-        for at in range(fold + 1, len(calls)):
+        for at in range(fold + 1, min(len(calls), first + len(spent) + 1)):
             call = calls[at]
             if call.cut <= above:
                 continue

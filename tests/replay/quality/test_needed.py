@@ -6,7 +6,8 @@ from foldline.history.messages import PIN_KEY, Message
 from foldline.history.parts import FilePart
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.quality.moments import Transcript, moments
-from foldline.replay.quality.ways import DIGEST, LEDGER, WAYS, needed_later
+from foldline.replay.quality.ways import DIGEST, LEDGER, WAYS, Need, Ways, needed_at
+from foldline.replay.tape import Tape
 from tests.replay.quality.conftest import MakeCall, MakeTape
 
 
@@ -23,11 +24,16 @@ def _talk(call: MakeCall) -> list[Message]:
     return [*talk, call(1, "change", '{"booking": "HAT170", "new": "QX9921"}')]
 
 
+def _needs(tape: Tape, config: HistoryReductionConfig, *, other: str = "") -> list[Need]:
+    ways = Ways(Transcript(tape), other=other)
+    return [need for moment in moments(tape, config) for need in needed_at(ways, moment)]
+
+
 def test_a_value_is_needed_if_it_was_said_before(call: MakeCall, tape_of: MakeTape) -> None:
     """The booking was said, the new one comes up in the call itself; without a fold nothing is old."""
     tape = tape_of(_talk(call))
 
-    (need,) = needed_later(tape, moments(tape, _NEVER))
+    (need,) = _needs(tape, _NEVER)
 
     assert (need.value, need.call, need.is_old) == ("HAT170", 17, False)
     assert need.kept >= {DIGEST, "none", "chance"}
@@ -37,7 +43,7 @@ def test_the_age_is_what_was_said_since(call: MakeCall, tape_of: MakeTape) -> No
     """The age counts the tokens of all messages after the last mention."""
     tape = tape_of(_talk(call))
 
-    (need,) = needed_later(tape, moments(tape, _NEVER))
+    (need,) = _needs(tape, _NEVER)
 
     assert need.age == sum(map(tape.size, tape.messages[1:17]))
 
@@ -51,7 +57,7 @@ def test_an_old_value_is_only_where_something_kept_it(call: MakeCall, tape_of: M
     """
     tape = tape_of(_talk(call))
 
-    (need,) = needed_later(tape, moments(tape, _SHORT), other="Booking XYZ123.")
+    (need,) = _needs(tape, _SHORT, other="Booking XYZ123.")
 
     assert need.is_old
     assert need.kept >= {DIGEST, LEDGER, "first"}
@@ -63,7 +69,7 @@ def test_chance_is_what_another_summary_has(call: MakeCall, tape_of: MakeTape) -
     """A summary of another conversation that names the value by chance counts."""
     tape = tape_of(_talk(call))
 
-    (need,) = needed_later(tape, moments(tape, _SHORT), other="It is HAT170.")
+    (need,) = _needs(tape, _SHORT, other="It is HAT170.")
 
     assert "chance" in need.kept
 
@@ -108,11 +114,11 @@ def test_a_pinned_file_is_in_front(call: MakeCall, tape_of: MakeTape) -> None:
     assert last.front[0] not in last.retained
 
 
-def test_the_last_mention_is_by_message(call: MakeCall, tape_of: MakeTape) -> None:
-    """A transcript finds the newest message with a value, before an end, system messages aside."""
+def test_mentions_are_by_message(call: MakeCall, tape_of: MakeTape) -> None:
+    """A transcript finds the messages with a value before an end, the newest first, but no system message."""
     said = [Message.system("X1Y2"), Message.user("X1Y2"), Message.user("no"), Message.user("X1Y2")]
     transcript = Transcript(tape_of(said))
 
-    assert transcript.last_mention("X1Y2", 3) == 2
-    assert transcript.last_mention("X1Y2", 2) == 0
-    assert transcript.last_mention("X1Y2", 0) is None
+    assert list(transcript.mentions("X1Y2", 3)) == [2, 0]
+    assert list(transcript.mentions("X1Y2", 2)) == [0]
+    assert list(transcript.mentions("X1Y2", 0)) == []

@@ -2,11 +2,13 @@
 
 import random
 from functools import cached_property
+from operator import itemgetter
 
 from msgspec import Struct
 
 
 _SEED, _RESAMPLES, _TAIL = 7, 1_000, 25
+_KEPT, _TOTAL = itemgetter(0), itemgetter(1)
 
 
 class Share(Struct, frozen=True, dict=True):
@@ -37,6 +39,6 @@ class Share(Struct, frozen=True, dict=True):
         if not groups:
             return None
         chance = random.Random(_SEED)  # noqa: S311 - chance that can be repeated
-        drawn = (Share(tuple(chance.choices(groups, k=len(groups)))) for _ in range(_RESAMPLES))
-        found = sorted(one.kept / one.total for one in drawn)
+        drawn = (chance.choices(groups, k=len(groups)) for _ in range(_RESAMPLES))
+        found = sorted(sum(map(_KEPT, one)) / sum(map(_TOTAL, one)) for one in drawn)
         return found[_TAIL], found[-_TAIL - 1]

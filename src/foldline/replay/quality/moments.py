@@ -5,7 +5,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, takewhile
 
 from msgspec import Struct
 
@@ -84,8 +84,10 @@ class Transcript:
 
     def mentions(self, value: str, end: int) -> Iterator[int]:
         """Yield those of the first *end* messages where *value* is a whole word, the newest first."""
-        found = self.holding(map(str.lower, _ASCII.findall(value)), end)
-        return (at for at in found if has_word(self.texts[at], value))
+        return (at for at in self._near(value, end) if has_word(self.texts[at], value))
+
+    def _near(self, value: str, end: int) -> Iterator[int]:
+        return self.holding(map(str.lower, _ASCII.findall(value)), end)
 
     def is_said(self, value: str, end: int) -> bool:
         """Whether *value* is a whole word in one of the first *end* messages, or in their arguments."""
@@ -93,7 +95,7 @@ class Transcript:
         if found is None or found >= end:
             # What was not there is looked for in what came since; most is near the end.
             start = tried if found is None else 0
-            places = range(end - 1, start - 1, -1)
+            places = takewhile(start.__le__, self._near(value, end))
             found = next((at for at in places if self._says(at, value)), found)
             self._known[value] = found, max(tried, end)
         return found is not None and found < end

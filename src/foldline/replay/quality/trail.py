@@ -110,7 +110,7 @@ def _items(path: str, edited: Sequence[str], text: str) -> Iterator[str]:
     """Yield what *text* says where it names *path*: the heading, the line's label and the item."""
     name = path.rpartition("/")[2]
     heading = ""
-    for line in text.splitlines():
+    for line in text.splitlines() if name in text else ():
         if line.rstrip().endswith(":"):
             heading = line
         label, *rest = _ITEM.split(line)
@@ -125,5 +125,6 @@ def _is_path(word: str, path: str, edited: Sequence[str]) -> bool:
     short, long = sorted((word.removeprefix("./"), path.removeprefix("./")), key=len)
     if short == long:
         return True
-    others = sum(f"/{other}".endswith(f"/{short}") for other in edited)
-    return long.endswith(f"/{short}") and others <= 1
+    if not long.endswith(f"/{short}"):
+        return False
+    return sum(f"/{other}".endswith(f"/{short}") for other in edited) <= 1

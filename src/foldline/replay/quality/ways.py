@@ -47,6 +47,8 @@ class Ways:
         """Compare on *transcript*; *other* is the summary of another conversation."""
         self.transcript, self._other = transcript, other
         self._known: tuple[object, int, dict[str, str]] = (None, 0, {})
+        # What the ledger has of the first messages.
+        self._listed, self._ledgered = 0, dict[str, None]()
 
     @cached_property
     def _lines(self) -> list[tuple[int, str, int]]:
@@ -135,15 +137,20 @@ class Ways:
 
     def _ledger(self, cut: int, room: int) -> str:
         """Return the identifiers of the folded messages, the newest first, in *room* tokens."""
-        taken: dict[str, None] = {}
-        for text in reversed(self.transcript.texts[:cut]):
-            for value in reversed(list(generic(text))):
-                if value in taken:
-                    continue
-                room -= self.transcript.counter.count(value) + 1
-                if room < 0:
-                    return ", ".join(taken)
-                taken[value] = None
+        if cut < self._listed:
+            self._listed, self._ledgered = 0, {}
+        for text in self.transcript.texts[self._listed : cut]:
+            for value in generic(text):
+                # What is said again comes last.
+                self._ledgered.pop(value, None)
+                self._ledgered[value] = None
+        self._listed = cut
+        taken: list[str] = []
+        for value in reversed(self._ledgered):
+            room -= self.transcript.counter.count(value) + 1
+            if room < 0:
+                break
+            taken.append(value)
         return ", ".join(taken)
 
     def _recent(self, moment: Moment, room: int) -> _Has:
