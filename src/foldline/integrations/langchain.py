@@ -29,7 +29,7 @@ class FoldlineState(AgentState[Any]):
     """As JSON; callers neither give nor get it."""
 
 
-class FoldlineMiddleware(AgentMiddleware[FoldlineState, Any, Any]):
+class FoldlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """
     Shows the model of `create_agent` the view of each conversation; the state keeps all messages.
 

@@ -15,7 +15,7 @@ from foldline.integrations.langchain_messages import LangChainCodec, reported_us
 
 def fold_messages(
     reducer: HistoryReducer, *, key: str = "messages"
-) -> Runnable[Mapping[str, Any], dict[str, Any]]:
+) -> Runnable[Any, dict[str, Any]]:
     """
     Return a node before the one that asks the model: a `pre_model_hook`, or one of a graph's own.
 
