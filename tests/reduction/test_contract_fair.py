@@ -75,6 +75,10 @@ NO_SUMMARY = {
         '{"goal": "keep invoices", "files": ["migration of the',
         "before it is complete",
     ),
+    "half a verb": (
+        "The billing service loses invoices, which the interface of OrderClient does not",
+        "before it is complete",
+    ),
     "half a sentence": ("The billing service loses invoices because the", "before it is complete"),
 }
 

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from foldline.history.messages import Message
-from tests.reduction.talks import GOOD
+from tests.reduction.fair import TALKS
+from tests.reduction.talks import GOOD, TRAVEL
 from tests.reduction.test_contract_faults import CONTINUES, asked, judge
 
 
@@ -253,3 +254,75 @@ def test_what_mine_did_not_do_is_told() -> None:
 
     assert judge(told, asked()).defects == ()
     assert judge(told.replace("didn't", "doesn't"), asked()).defects == (CONTINUES,)
+
+
+TRANSLATED = {
+    "Polish": (
+        "Podsumuj rozmowę: cel, postępy, braki.",
+        (
+            "Klientka mara_quint_4718 chce polecieć do Warszawy dwa dni później, bo córka ma recital. Nie można zapłacić "
+            "bonem, więc zostanie obciążona karta, ale tylko jeśli zostanie jej miejsce przy oknie."
+        ),
+    ),
+    "Czech": (
+        "Shrň rozhovor: cíl, postup, zbytek.",
+        (
+            "Zákaznice mara_quint_4718 letí do Varšavy o dva dny později, protože její dcera má koncert. Poukazem nelze platit, "
+            "takže se zatíží karta, ovšem jen pokud jí zůstane sedadlo u okna."
+        ),
+    ),
+    "Finnish": (
+        "Summarize the conversation in Finnish.",
+        (
+            "Asiakas mara_quint_4718 lentää Varsovaan kaksi päivää myöhemmin, koska tyttärellä on konsertti. Lahjakortilla ei "
+            "voi maksaa, joten veloitetaan korttia, mutta vain jos ikkunapaikka säilyy."
+        ),
+    ),
+    "Thai": (
+        "สรุปบทสนทนาข้างต้น",
+        "ลูกค้า mara_quint_4718 ต้องการเลื่อนเที่ยวบินไปวอร์ซอสองวันเพราะลูกสาวมีการแสดงไวโอลิน จ่ายด้วยบัตรของขวัญไม่ได้ จึงใช้บัตรเครดิตถ้าที่นั่งริมหน้าต่างยังอยู่",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRANSLATED)
+def test_an_instruction_in_any_language_may_be_answered_in_it(name: str) -> None:
+    """Nothing is compared with a talk in another language, unless the instruction is in that of the talk."""
+    prompt, text = TRANSLATED[name]
+
+    assert judge(text, asked(prompt=prompt)).defects == ()
+    assert judge(text, asked()).defects != ()
+
+
+ELSEWHERE = "The text is about something else than the conversation."
+
+
+@pytest.mark.parametrize("name", TRANSLATED)
+def test_what_is_in_the_language_of_the_talk_is_compared(name: str) -> None:
+    """A recipe is refused under every instruction, and if the talk is in a language that is not known too."""
+    english = (
+        "The customer wants a recipe of rye bread with caraway. The dough rests in a bowl for an hour, then it is "
+        "baked in a hot oven and brushed with water."
+    )
+    finnish = (
+        "Taikina lepää kulhossa tunnin, sitten leipä paistetaan kuumassa uunissa ja voidellaan vedellä. Kuminaa "
+        "lisätään lusikallinen, ja ruisjauhot siivilöidään hitaasti."
+    )
+
+    assert judge(english, asked(prompt=TRANSLATED[name][0])).defects == (ELSEWHERE,)
+    request = asked(TALKS["finnish"], prompt="Tiivistä yllä oleva keskustelu.")
+    assert judge(finnish, request).defects == (ELSEWHERE,)
+
+
+def test_one_word_in_names_makes_no_second_language() -> None:
+    """Keys such as "departure_time_est" make a French text none of an English talk."""
+    text = (
+        "La cliente est mara_quint_4718 et elle part pour Varsovie deux jours plus tard, car sa fille donne un "
+        "concert. Le bon a été refusé, et la carte sera débitée si la place près de la fenêtre reste libre."
+    )
+    flights = Message.tool("c2", '{"departure_time_est": 7, "arrival_time_est": 12}' * 40)
+    talk = [*TRAVEL[:6], flights, *TRAVEL[7:]]
+
+    assert judge(text, asked(talk)).defects[0] == (
+        "The text is in another language than the conversation and its instruction."
+    )

@@ -300,6 +300,8 @@ FAIR = {
         "The flight of 22 May, HAT094, leaves without a stop.",
         "A passenger can't change the fare with a certificate.",
         "- Check whether the partner agency would keep the seat.",
+        "- Find out what a partner agency would charge.",
+        "- Answer the very first question about the trip from Lisbon to Warsaw.",
         '- "Charge the card?" was asked. If a window seat is kept, the user agrees.',
     ],
     "coding": [

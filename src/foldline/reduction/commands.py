@@ -19,7 +19,7 @@ def _words(listed: str) -> str:
 
 # To find something out, or to check the work, does no harm.
 _INQUIRES = re.compile(
-    r"(?:ask|check|verify|confirm|find out|see|clarify|determine|decide)\b[^.\n]{0,40}?\b(?:whether|if|why|how|which|when|where)\b"
+    r"(?:ask|check|verify|confirm|find out|see|clarify|determine|decide)\b[^.\n]{0,40}?\b(?:whether|if|why|how|which|what|when|where)\b"
     r"|run (?:[\w`:-]+ ){0,4}?(?:tests?|checks?|linters?|suite)\b[`.,]*(?: (?:and |then )?(?:test|commit)[.,]*)*\Z"
 ).match
 # What follows it says what has to be, and not what to do.

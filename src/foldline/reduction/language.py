@@ -180,7 +180,7 @@ SIDES = ANSWERING | _set(
 """What the two sides of a conversation are called."""
 
 DANGLING = _set(
-    "the an and or but because that which whose whether of into from with than der das und oder weil le les et ou el los il gli het een och или и"
+    "the an to be been does were would should could not if and or but because that which whose whether of into from with than der das und oder weil le les et ou el los il gli het een och или и"
 )
 """Words that no sentence and no line ends with."""
 
@@ -273,15 +273,17 @@ def profile(found: Sequence[str]) -> Profile:
     letters = max(1, scripts.total())
     total = max(1, len(found))
     main = LANGUAGES[max(LANGUAGES, key=little.__getitem__)].little
-    beside = Counter[str]()
+    beside, most = Counter[str](), Counter[str]()
     for word in counts.keys() & FUNCTION_WORDS - main:
         for code in _CODES[word]:
             beside[code] += counts[word]
+            most[code] = max(most[code], counts[word])
     return Profile(
         count=len(found),
         scripts={script: count / letters for script, count in scripts.items()},
         languages={code: little[code] / total for code in LANGUAGES},
-        beside={code: beside[code] / total for code in LANGUAGES},
+        # One word makes no language: "departure_time_est" is no French.
+        beside={code: (beside[code] - most[code]) / total for code in LANGUAGES},
     )
 
 

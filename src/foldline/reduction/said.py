@@ -341,7 +341,7 @@ _LITTLE = frozenset(map(_stem, FUNCTION_WORDS | TELLING)) - _WATCHING | _stems(
     "always never avoid prevent exclude do not don must should shall may can could would next now then first"
     " again last still also please only immediately it them me my you your we us our no yes all any every each"
     " more other same whatever whichever via everything everybody result results outcome reply total details here there above below so if such very just even both up out off over down back less"
-    " am did does done being get without step task action goal rule rules open required allowed permitted"
+    " am did does done being get very question questions without step task action goal rule rules open required allowed permitted"
     " confirmed permission free freely longer immer nie niemals toujours jamais siempre"
     " nunca sempre mai altijd nooit alltid aldrig zawsze nigdy asla всегда никогда"
 )

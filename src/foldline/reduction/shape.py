@@ -60,6 +60,8 @@ _LEAST_OVERLAP = 0.4
 _LEAST_OVERLAP_UNTOLD = 0.55
 _LEAST_LITTLE = 0.12
 _LEAST_OVERLAP_OF_SHORT = 0.1
+# What has a smaller part of the little words of a language is in another one.
+_LEAST_SPOKEN = 0.05
 # A text that refuses, or fits any conversation, has fewer words of a long source than this, by chance.
 _LEAST_TOLD = 5
 _ACROSS_WORDS = 0.25
@@ -73,7 +75,10 @@ _MOST_COPIED = 0.7
 _ROOM_BETWEEN = 1.5
 _LEAST_REPEATING = 60
 _LEAST_DIFFERENT = 0.6
-_ENDED = re.compile(r"[.!?…。！？｡؟\u06d4।॥။៕|`)\]}»”\"'>](?:[*_\"'”’»)\]]|\s)*\Z").search
+# No full stop is written in Thai.
+_ENDED = re.compile(
+    r"[.!?…。！？｡\u0e00-\u0e7f؟\u06d4।॥။៕|`)\]}»”\"'>](?:[*_\"'”’»)\]]|\s)*\Z"
+).search
 _STOPPED = re.compile(r"[.!?…。！？｡؟\u06d4।॥።៕][*_\"'”’»)\]]*\s*\Z").search
 _IS_NONE = re.compile(
     r"\b(?:none|nothing|n/?a|keine|nichts|rien|nada|nulla)[*_]*\Z", re.IGNORECASE
@@ -113,7 +118,8 @@ def shape_defects(
         # Beside much code and JSON, what was said in words tells the language.
         talk = profile(words("\n".join(one.text for one in request.parsed if one.role != "tool")))
         known = (profiles, [talk] if talk.count >= _LEAST_COMPARED else profiles)
-        if not any(is_foreign(own_profile, *ones, least=1) for ones in known):
+        is_translated = _is_translated(own_profile, talk, f"{request.prompt}\n{request.focus}")
+        if not (is_translated or any(is_foreign(own_profile, *ones, least=1) for ones in known)):
             is_prose = max(own_profile.languages.values()) >= _LEAST_LITTLE
             is_told = not is_prose or retells(text)
             share = _LEAST_OVERLAP if is_told else _LEAST_OVERLAP_UNTOLD
@@ -149,8 +155,21 @@ def _language_defects(
     own: Profile, known: Sequence[Profile], request: SummaryRequest
 ) -> Iterator[str]:
     instruction = f"{request.prompt}\n{request.focus}"
-    if not names_language(instruction) and is_foreign(own, profile(words(instruction)), *known):
+    asked = profile(words(instruction))
+    # Of a short instruction the language may not be known.
+    is_unknown = not (instruction.isascii() or any(asked.languages.values()))
+    if not (is_unknown or names_language(instruction)) and is_foreign(own, asked, *known):
         yield "The text is in another language than the conversation and its instruction."
+
+
+def _is_translated(own: Profile, talk: Profile, instruction: str) -> bool:
+    """Whether a text has no words of the language of the *talk*, and *instruction* asks for none."""
+    code = max(talk.languages, key=talk.languages.__getitem__)
+    asked = profile(words(instruction)).languages[code]
+    asks_other = names_language(instruction) or asked < _LEAST_SPOKEN
+    return (
+        asks_other and own.languages[code] < _LEAST_SPOKEN and talk.languages[code] >= _LEAST_LITTLE
+    )
 
 
 def _missing_parts(
