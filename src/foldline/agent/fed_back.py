@@ -21,7 +21,7 @@ def check_not_fed_back(
 ) -> None:
     """Raise ViewGivenError if *history* begins with the summary of *state* or of one in *cache*."""
     first = _first(history, 0 if state is None else len(state.shown_pins))
-    if first is None:
+    if first is None or first.role != "assistant":
         return
     said = first.text
     if not (first.is_summary or said.startswith(SUMMARY_HEADER)):
@@ -39,11 +39,12 @@ def check_not_fed_back(
 
 def _first(history: History, pins: int) -> Message | None:
     try:
+        if pins:
+            # Neighbors of one role may be one message.
+            return next((one for one in history[: pins + 1] if one.role == "assistant"), None)
         first = history[0]
         is_note = first.role == "user" and tuple(first.parts) == _NOTE
-        # Neighbors of one role may be one message.
-        front = history[: pins + 1] if pins else [history[1] if is_note else first]
-        return next((one for one in front if one.role == "assistant"), None)
+        return history[1] if is_note else first
     except (IndexError, MessagesNotLoadedError):
         return None
 

@@ -112,7 +112,8 @@ def _is_usable(history: History, one: HistoryReductionState, made: tuple[str, st
     """Whether *one* fits *history* and was *made* in this unit and with this fingerprint."""
     if (one.counting_unit, one.config_fingerprint) != made or not _fits(history, one):
         return False
-    return all(at >= history.start or at in history.known for at in one.shown_pins)
+    pins = one.shown_pins
+    return not pins or all(at >= history.start or at in history.known for at in pins)
 
 
 def _pinned(history: History, state: HistoryReductionState) -> HistoryReductionState:

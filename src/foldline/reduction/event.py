@@ -179,10 +179,10 @@ class HistoryReductionEvent(
     """The tokens of the whole request as the vendor counts them, as far as that is known."""
 
     left_out: tuple[str, ...] = ()
-    """What should have stayed word for word and did not fit: pins, the first request, user messages. A
-    pin whose files are not shown is named too, as those of answers and tools are not.
-    The call that leaves it out names it, and those after it do not. The numbers are those of `recall`:
-    each tool result is a message, and system messages are not counted."""
+    """What should have stayed word for word and did not fit: pins, the first request, user messages.
+    A pin without its files is named too, which an answer and a tool result always are. The call that
+    leaves it out names it, and those after it do not. The numbers are those of `recall`: each tool result
+    is a message, and system messages are not counted."""
 
     failures: tuple[str, ...] = ()
     """What went wrong before there was a summary: defects of texts, errors of ours with their text, of

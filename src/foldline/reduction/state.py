@@ -226,10 +226,10 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
 
         Between them are the pinned messages of *history* that have files.
         """
-        sealed = () if self.sealed_item is None else (self.sealed_item,)
+        sealed, pins = () if self.sealed_item is None else (self.sealed_item,), self.shown_pins
         # A fold changes what is behind them, so that they stay in the vendor's prompt cache.
-        pins = [history[at] for at in self.shown_pins] if history else ()
-        return [*sealed, *pins, *self._summaries]
+        shown = [history[at] for at in pins] if pins and history else ()
+        return [*sealed, *shown, *self._summaries]
 
     @cached_property
     def shown_pins(self) -> Mapping[int, int]:
@@ -316,7 +316,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
         quotes = sum(one.tokens for one in self.quotes if not one.is_message)
         return labels * LABEL_TOKENS + self.summary_tokens + quotes
 
-    @property
+    @cached_property
     def pin_tokens(self) -> int:
         """The estimated tokens of the pinned messages that the view shows with their files."""
         return sum(self.shown_pins.values())
