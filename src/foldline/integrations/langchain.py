@@ -11,6 +11,7 @@ from langchain.agents.middleware import (
     ModelResponse,
 )
 from langchain.agents.middleware.types import PrivateStateAttr
+from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.types import Command
@@ -20,6 +21,7 @@ from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.guests import GuestView, kept_reduction, new_reduction
 from foldline.integrations.langchain_messages import LangChainCodec, reported_usage
+from foldline.reduction.config import AgentRunConfig
 
 
 class FoldlineState(AgentState[Any]):
@@ -57,8 +59,13 @@ class FoldlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ExtendedModelResponse[Any]:
-        """Ask the model with the view."""
-        reduced = self._view.reduce_sync(_said(request), **_facts(request))
+        """Ask the model with the view; if it refuses that as too long, once more after a fold."""
+        facts = _facts(request)
+        reduced = self._view.reduce_sync(_said(request), **facts)
+        try:
+            return _kept(request, handler(_shown(request, reduced)), reduced)
+        except ContextOverflowError:
+            reduced = self._view.reduce_sync(_said(request), **_now(facts, reduced))
         return _kept(request, handler(_shown(request, reduced)), reduced)
 
     async def awrap_model_call(
@@ -66,8 +73,13 @@ class FoldlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ExtendedModelResponse[Any]:
-        """Ask the model with the view."""
-        reduced = await self._view.reduce(_said(request), **_facts(request))
+        """Ask the model with the view; if it refuses that as too long, once more after a fold."""
+        facts = _facts(request)
+        reduced = await self._view.reduce(_said(request), **facts)
+        try:
+            return _kept(request, await handler(_shown(request, reduced)), reduced)
+        except ContextOverflowError:
+            reduced = await self._view.reduce(_said(request), **_now(facts, reduced))
         return _kept(request, await handler(_shown(request, reduced)), reduced)
 
 
@@ -84,6 +96,11 @@ def _facts(request: ModelRequest[Any]) -> RequestOptions:
             one if isinstance(one, dict) else convert_to_openai_tool(one) for one in request.tools
         ],
     }
+
+
+def _now(facts: RequestOptions, reduced: ReducedHistory[BaseMessage]) -> RequestOptions:
+    overrides = AgentRunConfig(trigger_history_reduction=True)
+    return {**facts, "state": reduced.state, "overrides": overrides}
 
 
 def _shown(request: ModelRequest[Any], reduced: ReducedHistory[BaseMessage]) -> ModelRequest[Any]:

@@ -1,13 +1,23 @@
-"""What the middleware is called in a stack of others."""
+"""The middleware among others, and a model that refuses a request."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.exceptions import ContextOverflowError
+from langchain_core.messages import AIMessage, HumanMessage
 
+from foldline.agent.reducer import HistoryReducer
 from foldline.integrations.langchain import FoldlineMiddleware
+from foldline.reduction.config import HistoryReductionConfig
 from tests.integrations.golden import make_reducer
 from tests.integrations.players.langchain_script import Scripted
+
+
+KEEPS_TWO = HistoryReductionConfig(
+    counting_unit="messages", target_count=3, summarization_threshold=90
+)
 
 
 def test_a_middleware_may_have_the_name_of_another() -> None:
@@ -20,3 +30,29 @@ def test_a_middleware_may_have_the_name_of_another() -> None:
     assert named.name == "SummarizationMiddleware"
     with pytest.raises(AssertionError, match="duplicate"):
         create_agent(model, middleware=[named, named])
+
+
+class Small(Scripted):
+    """Refuses what has more than eight messages."""
+
+    def _generate(self, messages: Any, *_: Any, **__: Any) -> Any:
+        if len(messages) > 8:
+            self.requests.append(list(messages))
+            raise ContextOverflowError
+        return super()._generate(messages)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_the_model_refuses_as_too_long_is_folded(is_async: bool) -> None:
+    """It is asked once more, after a fold that no count has asked for; the state keeps all."""
+    model: Any = Small(answers=[AIMessage("It has two chairs.")], requests=[])
+    agent: Any = create_agent(model, middleware=[FoldlineMiddleware(HistoryReducer(KEEPS_TWO))])
+    said = [
+        one for n in range(5) for one in (HumanMessage(f"Room {n}?"), AIMessage(f"{n} chairs."))
+    ]
+    asked = {"messages": [*said, HumanMessage("Room 6?")]}
+
+    state = asyncio.run(agent.ainvoke(asked)) if is_async else agent.invoke(asked)
+
+    assert [len(one) for one in model.requests] == [11, 5]
+    assert len(state["messages"]) == 12
