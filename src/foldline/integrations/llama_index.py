@@ -33,7 +33,11 @@ class FoldlineLLM(FunctionCallingLLM):
         memory: FoldlineMemory | None = None,
     ) -> None:
         """Ask *llm*; the reduction is kept in the thread of *memory*, or in the reducer's cache."""
-        super().__init__(callback_manager=llm.callback_manager)
+        super().__init__(
+            callback_manager=llm.callback_manager,
+            system_prompt=llm.system_prompt,
+            pydantic_program_mode=llm.pydantic_program_mode,
+        )
         self._llm, self._memory = llm, memory
         self._view = GuestView(reducer, LlamaIndexCodec())
 
@@ -81,8 +85,15 @@ class FoldlineLLM(FunctionCallingLLM):
         """Ask as it is."""
         return await self._llm.astream_complete(prompt, formatted, **kwargs)
 
-    def _prepare_chat_with_tools(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        return self._llm._prepare_chat_with_tools(*args, **kwargs)  # noqa: SLF001 - one model as another
+    # LlamaIndex looks whether a model has the parameter `tool_required` before it passes it.
+    def _prepare_chat_with_tools(
+        self, *args: Any, tool_required: bool = False, **kwargs: Any
+    ) -> dict[str, Any]:
+        prepare = self._llm._prepare_chat_with_tools_compat  # noqa: SLF001 - one model as another
+        return prepare(*args, tool_required=tool_required, **kwargs)
+
+    def _validate_chat_with_tools_response(self, *args: Any, **kwargs: Any) -> Any:
+        return self._llm._validate_chat_with_tools_response(*args, **kwargs)  # noqa: SLF001 - the same
 
     def get_tool_calls_from_response(self, *args: Any, **kwargs: Any) -> Any:
         """Return the calls of an answer, as the model says them."""

@@ -1,0 +1,36 @@
+"""What a wrapped model is asked for beside the view."""
+
+from typing import Any
+
+from llama_index.core.base.llms.types import ChatMessage
+
+from foldline.integrations.llama_index import FoldlineLLM
+from tests.integrations.golden import make_reducer
+from tests.integrations.players.llama_index import Scripted, model
+
+
+class Obedient(Scripted):
+    """Remembers whether it has to call a tool, and makes one call of several."""
+
+    has_to: list[bool] = []  # noqa: RUF012 - a field of pydantic's
+
+    def _prepare_chat_with_tools(
+        self, tools: Any, tool_required: bool = False, **options: Any
+    ) -> Any:
+        self.has_to.append(tool_required)
+        return super()._prepare_chat_with_tools(tools, **options)
+
+    def _validate_chat_with_tools_response(self, response: Any, *_: Any, **__: Any) -> Any:
+        return response.model_copy(update={"delta": "one call"})
+
+
+def test_a_tool_that_is_required_stays_required() -> None:
+    """A structured answer, which is such a call, is asked for and read as without the wrapper."""
+    asked = Obedient(answers=model().answers, system_prompt="Be brief.")
+    shown, said = FoldlineLLM(asked, make_reducer()), ChatMessage("Hi")
+
+    answer = shown.chat_with_tools([], user_msg=said, tool_required=True)
+    shown.chat_with_tools([], user_msg=said)
+
+    assert asked.has_to == [True, False]
+    assert (answer.delta, shown.system_prompt) == ("one call", "Be brief.")
