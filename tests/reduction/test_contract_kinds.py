@@ -317,8 +317,8 @@ def test_what_is_in_the_language_of_the_talk_is_compared(name: str) -> None:
 def test_one_word_in_names_makes_no_second_language() -> None:
     """Keys such as "departure_time_est" make a French text none of an English talk."""
     text = (
-        "La cliente est mara_quint_4718 et elle part pour Varsovie deux jours plus tard, car sa fille donne un "
-        "concert. Le bon a été refusé, et la carte sera débitée si la place près de la fenêtre reste libre."
+        "La personne est mara_quint_4718 et elle part pour Varsovie deux jours plus tard, car il y a un "
+        "concert. Le bon a été refusé, et la carte sera débitée si la place près de la fenêtre est libre."
     )
     flights = Message.tool("c2", '{"departure_time_est": 7, "arrival_time_est": 12}' * 40)
     talk = [*TRAVEL[:6], flights, *TRAVEL[7:]]

@@ -75,3 +75,26 @@ def test_only_the_statement_is_dropped() -> None:
     assert (review.defects, review.dropped) == ((), 1)
     assert "EM-7" not in review.text
     assert "scheduled" in review.text
+
+
+BOOKED = (
+    'Bookings HATHAT and UHDAHF, status: mailed. {\\"text\\": \\"\\\\nKXLMNO\\"} The REPORT is out.'
+)
+
+
+@pytest.mark.parametrize("code", ["HATHUT", "UHDAFH", "*HATHAR*", "`UHDAHE`"])
+def test_a_code_of_letters_is_not_misspelled(code: str) -> None:
+    """One letter of a booking's code that is another one, or in another place, makes an invented code."""
+    assert lacking(f"The booking is {code}.", BOOKED)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "HATHAT, UHDAHF and KXLMNO.", "STATUS: FAILED", "REPORT and MAILED", "The other is QWERTZ.", "HATHUTS and SHATHAT are longer.",
+        "HATHUT-B has more parts.", "A hathut.",
+    ],
+)  # fmt: skip
+def test_words_in_capitals_and_other_codes_stay(statement: str) -> None:
+    """What was said in any form, what is near to no code, and what is a part of a name, are not misspelled codes."""
+    assert not lacking(statement, BOOKED)

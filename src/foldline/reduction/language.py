@@ -180,7 +180,7 @@ SIDES = ANSWERING | _set(
 """What the two sides of a conversation are called."""
 
 DANGLING = _set(
-    "the an to be been does were would should could not if and or but because that which whose whether of into from with than der das und oder weil le les et ou el los il gli het een och или и"
+    "the an to be been does was were would should could not if and or but because that which whose whether of into from with than der das und oder weil le les et ou el los il gli het een och или и"
 )
 """Words that no sentence and no line ends with."""
 

@@ -13,7 +13,6 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from itertools import chain
 
 from foldline.reduction.dates import Day, days_of, years_of
 from foldline.reduction.numerals import MARKS, NUMBER, in_digits, numbers_of, readings
@@ -145,7 +144,8 @@ class Source:
     def __init__(self, request: SummaryRequest) -> None:
         """Read what *request* gives to read, and what its instruction names."""
         given = (request.prompt, request.focus, *request.earlier, *request.quoted)
-        self._text = _read("\n".join(map(folded, chain(given, texts_of(request.messages)))))
+        self._written = [*given, *texts_of(request.messages)]
+        self._text = _read("\n".join(map(folded, self._written)))
 
     def lacking(self, statements: Iterable[str]) -> frozenset[str]:
         """Return those of *statements* with a name, a number or a day that was never said."""
@@ -247,7 +247,7 @@ class Source:
     @cached_property
     def siblings(self) -> Siblings:
         """The short codes, numbers and days of the week that were said."""
-        return Siblings(self._text)
+        return Siblings(self._text, self._written)
 
     @cached_property
     def _runs(self) -> frozenset[str]:

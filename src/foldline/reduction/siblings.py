@@ -3,13 +3,15 @@ Short codes and numbers that differ from what was said: EM-7 for EM-2, Q3 for Q2
 
 Of one or two digits nobody can tell by their shape whether they come from somewhere: a summary counts, it
 numbers what it lists, and it names what everybody knows, such as UTF-8. They are taken for invented if the
-source has the same letters, noun or mark with other digits only; a day of the week, if it names others only.
+source has the same letters, noun or mark with other digits only; a day of the week, if it names others only;
+and HATHUT if there is a HATHAT.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+from operator import ne
 
 
 _CODE = re.compile(
@@ -20,6 +22,8 @@ _SAID_RANGE = re.compile(
     r"(?<![a-z0-9])([a-z]{1,4})-?0{0,2}(\d{1,4})\s?(?:-|\.\.|to|through|until|bis|à|al?)\s?"
     r"(?:[a-z]{1,4}-?)?0{0,2}(\d{1,4})(?![a-z0-9])"
 )
+# A record of a booking has a code that may be all letters.
+_LOCATOR = re.compile(r"(?<![\w-])[A-Z]{6}(?![\w-])", re.ASCII)
 _NOUN = (
     "port|room|gate|platform|floor|terminal|version|issue|pr|mr|ticket|pull request|zimmer|raum|gleis|puerto"
     "|sala|salle|porta|quai"
@@ -64,9 +68,10 @@ _WORD = re.compile(r"[^\W\d_]+")
 class Siblings:
     """The short codes, numbers and days of the week that a source names."""
 
-    def __init__(self, text: str) -> None:
-        """Read *text*, folded, once somebody asks."""
+    def __init__(self, text: str, written: Sequence[str]) -> None:
+        """Read *text*, folded, and the texts that it is made of as they were *written*, once somebody asks."""
         self._text = text
+        self._written = written
 
     def strangers(self, statement: str) -> Iterator[str]:
         """Yield what *statement*, with spaces for its dates, names and the source does not, but siblings of it."""
@@ -83,6 +88,9 @@ class Siblings:
             is_known = not self._marked or match[1] in self._marked
             if not (is_known or _counts(statement, match)):
                 yield match[0]
+        for code in _LOCATOR.findall(statement):
+            if any(map(partial(_is_near, code), self._locators - {code})):
+                yield code.casefold()
         yield from self._other_days(statement)
 
     def _other_days(self, statement: str) -> Iterator[str]:
@@ -108,6 +116,10 @@ class Siblings:
         return found
 
     @cached_property
+    def _locators(self) -> set[str]:
+        return {code for text in self._written for code in _LOCATOR.findall(text)}
+
+    @cached_property
     def _numbered(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = defaultdict(set)
         for match in _SAID_NUMBERED.finditer(self._text):
@@ -121,6 +133,11 @@ class Siblings:
     @cached_property
     def _weekdays(self) -> set[int]:
         return {_DAY_OF[one] for one in _WORD.findall(self._text) if one in _DAY_OF}
+
+
+def _is_near(code: str, other: str) -> bool:
+    """Whether *code* is the *other* one but for a letter, or has the same ones in another order."""
+    return sum(map(ne, code, other)) == 1 or sorted(code) == sorted(other)
 
 
 def _counts(statement: str, match: re.Match[str]) -> bool:
