@@ -155,7 +155,7 @@ def test_letters_of_codes_are_no_words() -> None:
     ],
 )
 def test_what_a_model_thought_first_is_left_out(thought: str) -> None:
-    """Some servers leave it in the text, without its first mark if that is in the request; a mark that is told of stays."""
+    """Some servers leave it in the text, without its first mark if that is in the request; a mark inside a sentence stays."""
     told = f"{GOOD} The user wrote <think> and </think> by hand."
 
     assert judge(thought + GOOD, asked()).text == GOOD
