@@ -123,6 +123,8 @@ async def test_who_stood_still_takes_no_lease_from_others() -> None:
 
     async def take_over() -> None:
         await other.run("hello", thread=await store.thread("t"), turn_id="id")
+        # Somebody looks at the thread through the object of the turn.
+        await thread.refresh()
 
     async with store, asyncio.TaskGroup() as group:
         thread = await store.thread("t")
