@@ -107,16 +107,20 @@ def recorded_in(files: Sequence[str], format: str | None) -> Iterator[Session]:
     """Yield the sessions of *files*, but note those of several that cannot be read."""
     with progress("reading", len(files)) as step:
         for file in files:
-            try:
-                sessions = sessions_in(read_file(file), SourceOptions(file=file, format=format))
-            except (FormatError, UsageError) as error:
-                if len(files) == 1:
-                    raise
-                note(str(error))
-                continue
+            sessions = _readable(file, format, is_alone=len(files) == 1)
             note_sessions(sessions)
             yield from sessions
             step()
+
+
+def _readable(file: str, format: str | None, *, is_alone: bool) -> tuple[Session, ...]:
+    try:
+        return sessions_in(read_file(file), SourceOptions(file=file, format=format))
+    except (FormatError, UsageError) as error:
+        if is_alone:
+            raise
+        note(str(error))
+        return ()
 
 
 def one_session(options: SourceOptions) -> Session:
