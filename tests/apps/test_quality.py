@@ -109,17 +109,20 @@ def test_what_replay_folds_by_prices_is_judged(
 
 
 def test_unknown_files_are_noted(run: Run, booking: Path, tmp_path: Path) -> None:
-    """A file in no known format is left out; if nothing is left, that is an error."""
+    """A folder, or a file in no known format, is left out; if nothing is left, that is an error."""
     (tmp_path / "other.json").write_text('{"a": 1}', encoding="utf-8")
+    (tmp_path / "folder").mkdir()
 
-    both, neither = (
-        run("quality", *files) for files in ((booking, "other.json"), ("other.json", "other.json"))
+    some, none = (
+        run("quality", *files, "other.json", "folder") for files in ((booking,), ("other.json",))
     )
 
-    assert both.code == 0
-    assert "note: other.json" in both.err
-    assert neither.code == 2
-    assert "the files hold no model call" in neither.err
+    assert some.code == 0
+    assert "1 session, 14 model calls" in some.out
+    assert "note: other.json" in some.err
+    assert "note: cannot read folder: Is a directory" in some.err
+    assert none.code == 2
+    assert "the files hold no model call" in none.err
 
 
 @pytest.mark.parametrize(

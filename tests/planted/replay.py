@@ -96,8 +96,8 @@ the optimum forgets the pinned question
 - return call.system + self._summary + made.pinned + call.said - made.dropped
 + return call.system + self._summary + call.said - made.dropped
 the optimum pays for a summary that is not written
-- return _Search(calls, terms, summary_tokens if summarizes else 0).result()
-+ return _Search(calls, terms, summary_tokens).result()
+- return _Search(calls, terms, summary_tokens if summarizes else 0).result(near)
++ return _Search(calls, terms, summary_tokens).result(near)
 the optimum takes no plan without folds
 - never = ended = spent[-1] if spent else 0.0
 + never, ended = (spent[-1], float("inf")) if spent else (0.0, 0.0)

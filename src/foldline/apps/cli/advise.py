@@ -53,7 +53,7 @@ def advise(options: _AdviseOptions) -> None:
     the model would write them. The cheapest in sum that fits the window and leaves out no message without a summary is
     recommended, or one at most 3 % dearer that is nearer to the defaults, with the lines to paste and the sessions on which
     another one is cheaper. Only bills are compared.
-    Files in unknown formats are noted and left out.
+    Of several files, those that cannot be read are noted and left out.
     With --json: an object with "recommended", "lines", "sums", "sessions", "window", "prices" and "prices_of".
     """
     tapes = [*map(Tape, recorded_in(options.files, options.format))]

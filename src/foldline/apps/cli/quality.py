@@ -59,7 +59,7 @@ def quality(options: _QualityOptions, how: ConfigOptions) -> None:
     Of the other ways, ledger, random and first keep the same newest messages, and for the summary a plain list of identifiers,
     lines by chance or those of the beginning; none has nothing there, and chance the summary of another conversation. mask
     and recency keep more messages, mask with old tool results cut. Short sessions are folded with a low --ceiling, such as
-    4000. Of several files, those in unknown formats are noted and left out. With --json: an object with "sessions", "calls", "folds", "needed", "kept", "accounting" and
+    4000. Of several files, those that cannot be read are noted and left out. With --json: an object with "sessions", "calls", "folds", "needed", "kept", "accounting" and
     "invented".
     """
     config = config_for(how, options.config, prices=options.prices, model=options.model)

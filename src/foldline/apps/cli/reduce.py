@@ -56,9 +56,9 @@ def _begin(options: RunOptions, *, streams: bool = False) -> _Run:
         state = read_state(options.state)
     with progress(f"reading {PurePath(options.file).name}", None) as advance:
         read = large_log(options, config, state, advance) if streams else None
-        if read is None:
-            session = one_session(options)
-            read = Folded(session=session, history=History(session.messages), state=state)
+    if read is None:
+        session = one_session(options)
+        read = Folded(session=session, history=History(session.messages), state=state)
     note_sessions([read.session])
     return _Run(
         **structs.asdict(read),

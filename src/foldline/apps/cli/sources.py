@@ -9,7 +9,7 @@ import msgspec
 
 from foldline.apps.cli.files import STANDARD_INPUT, read_file
 from foldline.apps.cli.options import ConfigOptions, SourceOptions
-from foldline.apps.cli.terminal import note
+from foldline.apps.cli.terminal import note, progress
 from foldline.checks import expect_choice
 from foldline.errors import ConfigError, FormatError, StoreVersionError, UsageError
 from foldline.history.codec import decode_json
@@ -52,7 +52,8 @@ _Error = TypeVar("_Error", ConfigError, FormatError)
 
 def sessions_of(options: SourceOptions) -> tuple[Session, ...]:
     """Return the sessions that *options* ask for: all of the file, or the one they name."""
-    return sessions_in(read_file(options.file), options)
+    with progress(f"reading {PurePath(options.file).name}", None):
+        return sessions_in(read_file(options.file), options)
 
 
 def sessions_in(data: bytes, options: SourceOptions) -> tuple[Session, ...]:
@@ -103,18 +104,23 @@ def _of_snapshot(snapshot: ThreadSnapshot) -> Session:
 
 
 def recorded_in(files: Sequence[str], format: str | None) -> Iterator[Session]:
-    """Yield the sessions of *files*, but note those of several that are in unknown formats."""
-    for file in files:
-        data = read_file(file)
-        try:
-            sessions = sessions_in(data, SourceOptions(file=file, format=format))
-        except FormatError as error:
-            if len(files) == 1:
-                raise
-            note(str(error))
-            continue
-        note_sessions(sessions)
-        yield from sessions
+    """Yield the sessions of *files*, but note those of several that cannot be read."""
+    with progress("reading", len(files)) as step:
+        for file in files:
+            sessions = _readable(file, format, is_alone=len(files) == 1)
+            note_sessions(sessions)
+            yield from sessions
+            step()
+
+
+def _readable(file: str, format: str | None, *, is_alone: bool) -> tuple[Session, ...]:
+    try:
+        return sessions_in(read_file(file), SourceOptions(file=file, format=format))
+    except (FormatError, UsageError) as error:
+        if is_alone:
+            raise
+        note(str(error))
+        return ()
 
 
 def one_session(options: SourceOptions) -> Session:
