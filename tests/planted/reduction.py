@@ -135,8 +135,8 @@ nothing is pinned where a history was rewound
 
 reduction/active.py: reduction/test_verdict.py
 a reduction of another configuration is used
-- (one.counting_unit, one.config_fingerprint) == made
-+ one.counting_unit == made[0]
+- (one.counting_unit, one.config_fingerprint) != made
++ one.counting_unit != made[0]
 a changed summary is served
 -         and state.is_whole
 
@@ -150,8 +150,8 @@ the trigger is not strict
 
 reduction/view.py: properties/test_valid_requests.py
 system messages are lost
-- return [*older, *state.front_messages(), *rest]
-+ return [*state.front_messages(), *rest]
+- return [*older, *state.front_messages(history), *rest]
++ return [*state.front_messages(history), *rest]
 damage is sent as it is
 - rest = repair(rest)
 + rest = list(rest)

@@ -104,8 +104,8 @@ a reminder is the last that the user said
 
 threads/read_only.py: threads/test_pins.py
 a window has the pins before its cut only
-- pins = await self._pinned(history) if self._record.head.pins else ()
-+ pins = tuple([one for one in await self._pinned(history) if one[0] < history.start])
+- for index in pinned]) if pinned else ()
++ for index in pinned if index < history.start]) if pinned else ()
 
 threads/commit.py: threads/test_commit.py
 a forgotten id is told to be given again

@@ -153,8 +153,7 @@ def quoted(
     for at in sorted(known, reverse=True):
         one = known[at]
         if at in new:
-            said, most = taken[at][1], room.most(one)
-            one = room.whole(one, said, history) or _read(one, said, history, budget, most)
+            one = room.read(one, taken[at][1], history)
         known[at] = room.give(one)
     return within([known[at] for at in sorted(known)], budget.beside, "user")
 
@@ -178,8 +177,13 @@ class _Room:
         is_older = quote.weight is Weight.PASTE and 4 * left < 3 * self._budget.beside
         return self._most // _SHORT_PART if is_older and quote.kind == "user" else self._most
 
-    def whole(self, quote: Quote, message: Message, history: History) -> Quote | None:
-        """Return *quote* as a message with its files; None if that is not to be, or has no room."""
+    def read(self, unread: Quote, message: Message, history: History) -> Quote:
+        """Return *unread* as *message* itself with its files, or with its words."""
+        return self._whole(unread, message, history) or _read(
+            unread, message, history, self._budget, self.most(unread)
+        )
+
+    def _whole(self, quote: Quote, message: Message, history: History) -> Quote | None:
         at, is_said = quote.index, quote.kind == "pin" and message.role == "user"
         if not is_said or message.tool_call_responses or not any(_files(message)):
             return None

@@ -221,11 +221,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
         ]
 
     def front_messages(self, history: Sequence[Message] = ()) -> list[Message]:
-        """
-        Return what stands for the first messages: a vendor's sealed item, and the summaries.
-
-        Between them are the pinned messages of *history* that have files.
-        """
+        """Return what stands for the first messages: a sealed item, pins of *history*, and summaries."""
         sealed, pins = () if self.sealed_item is None else (self.sealed_item,), self.shown_pins
         # A fold changes what is behind them, so that they stay in the vendor's prompt cache.
         shown = [history[at] for at in pins] if pins and history else ()
@@ -334,12 +330,8 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
 
     def _summary_digest(self) -> str:
         layers = [(layer.start, layer.end, layer.summary) for layer in self.layers]
-        shown: tuple[object, ...] = (
-            self.summarized_up_to_index,
-            self.pinned_index,
-            self.summary_content,
-            layers,
-        )
+        shown: tuple[object, ...] = (self.summarized_up_to_index, self.pinned_index)
+        shown += (self.summary_content, layers)
         kept = (self.quotes, self.shortened, self.sealed_item)
         # Without any of these the digest is that of format 1.
         if any(kept) or self.history_length:

@@ -231,10 +231,11 @@ class ReadOnlyThread:
         if end == len(history) and history.last_user() is None:
             # Rewound to its cut, a thread without user messages has nothing that a view shows.
             reduction, history = None, await self._history_after(None)
-        await self._learn(
-            history, self.pins if reduction is None else {*self.pins, *reduction.shown_pins}
-        )
-        pins = tuple([(index, history[index]) for index in self.pins])
+        pinned = self._record.head.pins
+        shown = () if reduction is None else reduction.shown_pins
+        if pinned or shown:
+            await self._learn(history, {*pinned, *shown})
+        pins = tuple([(index, history[index]) for index in pinned]) if pinned else ()
         return ThreadWindow(history=history, reduction=reduction, pins=pins)
 
     async def _learn(self, history: History, indexes: Iterable[int]) -> None:
