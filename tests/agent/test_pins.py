@@ -154,7 +154,7 @@ FILES: dict[str, Any] = {
         {"document": {"format": "pdf", "name": "contract", "source": {"bytes": b"%PDF"}}},
     ],
 }
-GRAMMARS: dict[str, Callable[[list[Any]], Sequence[str]]] = {
+GRAMMARS: dict[str, Callable[[list[Any]], Sequence[object]]] = {
     "chat": check_openai_chat,
     "responses": check_openai_responses,
     "anthropic": lambda items: check_anthropic([], items),

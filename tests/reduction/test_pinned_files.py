@@ -1,6 +1,7 @@
 """Pinned messages with files: the view shows them as they are, as far as there is room."""
 
 import asyncio
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -25,13 +26,14 @@ from foldline.reduction.draft import FoldOptions
 from foldline.reduction.fold import fold
 from foldline.reduction.prices import MILLION, PriceTier
 from foldline.reduction.quotes import Pins, Quote, within
+from foldline.reduction.request import run_flow
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import decide
 from foldline.reduction.view import view_of, view_tokens
 from tests.history.words import WordCount
 from tests.reduction.records import record
 from tests.reduction.test_balance import BALANCE, PRICES, said
-from tests.reduction.test_fold import NOW, Asked, run_flow
+from tests.reduction.test_fold import NOW, Asked
 from tests.reduction.test_quotes import folded
 from tests.reduction.test_verdict import state_of
 
@@ -122,7 +124,7 @@ def test_a_later_fold_shows_the_file_too_until_it_is_unpinned() -> None:
     second, _ = made(history, pins, first)
     unpinned, _ = made(history, [], second)
 
-    assert (first.shown_pins.keys(), second.shown_pins.keys()) == ({0}, {0})
+    assert ([*first.shown_pins], [*second.shown_pins]) == ([0], [0])
     assert first.summarized_up_to_index < second.summarized_up_to_index
     assert not unpinned.shown_pins
     assert (unpinned.quotes[0].kind, unpinned.quotes[0].text) == (
@@ -136,11 +138,13 @@ def test_a_part_of_the_history_shows_the_files_that_it_knows() -> None:
     full = talk(shows(FILE))
     state, _ = made(full)
     window = full.after(state.summarized_up_to_index)
-    made_with = {"unit": state.counting_unit, "config_fingerprint": state.config_fingerprint}
+    found = partial(
+        active_reduction, unit=state.counting_unit, config_fingerprint=state.config_fingerprint
+    )
 
-    assert active_reduction(window, state, **made_with) is None
+    assert found(window, state) is None
     window.known[0] = full[0]
-    assert active_reduction(window, state, **made_with) is state
+    assert found(window, state) is state
     assert view_of(window.copy(), state) == view_of(full, state)
     assert view_tokens(window, state) == view_tokens(full, state)
 

@@ -22,7 +22,7 @@ from foldline.history.formats.wire import (
     maybe_text,
     maybe_time,
 )
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Role
 from foldline.history.parts import Part, ReasoningPart, TextPart
 from foldline.history.unnamed import with_ids
 from foldline.logs.bodies import answers, call_of, response_of, texts_in
@@ -71,7 +71,7 @@ def _messages(chat: Reading, item: Object) -> list[Message]:
     # What is in a picture is not in the export.
     lost = [*unread, *({"type": "file"} for _ in maybe_list(item.get("files")))]
     chat.skipped.update(first_text(one, "type") for one in lost if one.get("type") != "text")
-    role = "user" if check_role(item.get("sender"), _SENDERS) == "human" else "assistant"
+    role: Role = "user" if check_role(item.get("sender"), _SENDERS) == "human" else "assistant"
     id, created_at = first_text(item, "uuid") or None, maybe_time(item.get("created_at"))
     said = answers(filter(any, pieces), role)
     return [

@@ -93,7 +93,7 @@ def wire_format(document: Document) -> NativeFormat | None:
         # A body without a model is a plain list of messages, and others need not be its vendor's.
         is_plain = _is_body(first) and not isinstance(request.get("model"), str)
         shown = (record_format(one.value) for one in document.records[: 1 if is_plain else None])
-        found = next(filter(None, shown), _CHAT)
+        found: NativeFormat | None = next(filter(None, shown), _CHAT)
         return None if found is NativeFormat.OTEL or (is_plain and found is _CHAT) else found
     listed = maybe_list(first)
     items = listed or [record.value for record in document.records]

@@ -322,8 +322,10 @@ def _words(message: Message) -> Iterator[str]:
 
 def _files(message: Message) -> Iterator[BlobPart | UriPart | FilePart]:
     for part in message.parts:
-        is_more = isinstance(part, ToolCallResponsePart) and not isinstance(part.response, str)
-        for one in part.response if is_more else (part,):
+        inner: Sequence[object] = (part,)
+        if isinstance(part, ToolCallResponsePart) and not isinstance(part.response, str):
+            inner = part.response
+        for one in inner:
             if isinstance(one, BlobPart | UriPart | FilePart):
                 yield one
 
