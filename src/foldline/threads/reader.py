@@ -424,7 +424,8 @@ def words_of(text: str) -> list[str]:
     They are without case and accents and in one form of Unicode (NFKC). In scripts without spaces
     between words each character is one, so that what is searched for there is a phrase.
     """
-    return _WORD.findall(_UNSPACED.sub(r" \1 ", _folded(text)))
+    plain = _folded(text)
+    return _WORD.findall(plain if plain.isascii() else _UNSPACED.sub(r" \1 ", plain))
 
 
 def _folded(text: str) -> str:

@@ -109,7 +109,8 @@ class Transcript:
 def _words(text: str) -> set[str]:
     """Return the words in *text* that are looked for: runs of ASCII, and those that a search knows."""
     found = set(map(str.lower, _ASCII.findall(text)))
-    return found if text.isascii() else found.union(words_of(text))
+    other = () if text.isascii() else (one for one in text.split() if not one.isascii())
+    return found.union(words_of(" ".join(other)))
 
 
 class Moment(Struct, frozen=True, kw_only=True):
