@@ -2,7 +2,7 @@
 
 import re
 from array import array
-from bisect import bisect_left
+from bisect import bisect, bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, takewhile
@@ -78,9 +78,10 @@ class Transcript:
 
     def holding(self, words: Iterable[str], end: int) -> Iterator[int]:
         """Yield those of the first *end* messages that may have all of *words*, the newest first."""
-        known = (self._places[word] for word in words if word in self._places)
+        known = [self._places[word] for word in {*words} if word in self._places]
         rarest: Sequence[int] = min(known, key=len, default=range(end))
-        return (rarest[at] for at in range(bisect_left(rarest, end) - 1, -1, -1))
+        found = (rarest[at] for at in range(bisect_left(rarest, end) - 1, -1, -1))
+        return (at for at in found if all(bisect_left(one, at) < bisect(one, at) for one in known))
 
     def mentions(self, value: str, end: int) -> Iterator[int]:
         """Yield those of the first *end* messages where *value* is a whole word, the newest first."""
