@@ -49,6 +49,26 @@ def test_the_day_may_stand_before_its_month() -> None:
     assert sorted(dates) == ["3 December", "30.11.2026", "4. November", "November 25"]
 
 
+def test_words_around_a_name_are_no_part_of_it() -> None:
+    """Korean writes a particle after it and Arabic one in front; a file keeps its name."""
+    text = "KE1157이에요. 4시쯤 v2.pdf를 보고서_v2.pdf, و7220 شخص"
+
+    assert [*Finder().find(text)] == ["KE1157", "v2.pdf", "보고서_v2.pdf", "7220"]
+
+
+def test_files_of_packages_and_of_one_run_are_no_ids() -> None:
+    """A trace names many of them; one that is used in a call or that the user names is kept."""
+    noise = "/tmp/run-7/worker.mjs node_modules/ws/lib/main.js /opt/lib/site-packages/numpy/core.py"
+    trace = Message.tool("c", f"{noise} src/app.py")
+    seen = [one.value for one in ledger_of(trace).seen]
+    told = [one.value for one in ledger_of(Message.user(noise), trace).seen]
+    (used,) = ledger_of(call("read", '{"path": "/tmp/plan.bin"}'), trace).used
+
+    assert seen == ["src/app.py"]
+    assert {*told} == {*noise.split(), "src/app.py"}
+    assert used.value == "/tmp/plan.bin"
+
+
 def test_what_a_reading_is_limited_to_names_nothing() -> None:
     """Neither where it begins nor how much is read, nor the ending of files; a port does."""
     arguments = '{"path": "src/app.py", "offset": 1050, "max_lines": 2000, "view_range": [650, 700], "port": 8443, "glob": "*.ts"}'

@@ -35,6 +35,13 @@ def test_splits_sentences() -> None:
     assert list(split_sentences(text)) == ["A heading of some length", "An item of a list here."]
 
 
+def test_sentences_end_in_other_scripts() -> None:
+    """With a danda in Hindi, and with a question mark of its own in Arabic."""
+    text = "कमरा सात मिला है। चाबी मेरे पास है। متى يبدأ العرض؟ نلتقي عند الباب."
+
+    assert len(list(split_sentences(text))) == 4
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -4,11 +4,12 @@ import pytest
 
 from foldline.history.messages import Message, Role
 from foldline.history.parts import ToolCallPart
-from foldline.providers.digest.outline import STRIDE, Item, share_out
+from foldline.providers.digest.outline import STRIDE, Item, read_earlier, share_out
+from foldline.providers.digest.prose import said_before
 from foldline.providers.digest.requests import asks, offer_requests, offer_tail
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.summarizer import write_digest
-from foldline.reduction.record import Section
+from foldline.reduction.record import Counts, Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
 
 
@@ -167,14 +168,14 @@ def test_what_was_said_after_the_oldest_of_the_last_messages_stands_among_them()
     """So a record is in the order of the talk; what is cut in one and whole in the other is there once."""
     offers = {
         Section.SAID: [
-            Item("assistant: The ferry left at nine.", 3),
-            Item("assistant: It rains in Bonn.", 1),
-            Item("assistant: Herr Öztürk comes.", 5),
+            Item("assistant: The ferry left at nine.", 3 * STRIDE),
+            Item("assistant: It rains in Bonn.", 1 * STRIDE),
+            Item("assistant: Herr Öztürk comes.", 5 * STRIDE),
         ],
         Section.LAST: [
-            Item("user: And now?", 6),
-            Item("assistant: Herr Özt …", 4),
-            Item("user: Which ferry?", 2),
+            Item("user: And now?", 6 * STRIDE),
+            Item("assistant: Herr Özt …", 4 * STRIDE),
+            Item("user: Which ferry?", 2 * STRIDE),
         ],
     }
     lines = share_out(offers, budget=400, count=len)
@@ -185,6 +186,30 @@ def test_what_was_said_after_the_oldest_of_the_last_messages_stands_among_them()
         "assistant: The ferry left at nine.",
         "assistant: Herr Öztürk comes.",
         "user: And now?",
+    )
+
+
+def test_what_one_message_says_is_one_line() -> None:
+    """A mark stands where it said more, a table stands alone, and the next digest reads the sentences."""
+    texts = ["We meet at six.", "Bring the key.", "See list", "Bonn is fine."]
+    said = [
+        Item(f"assistant: {text}", STRIDE + at)
+        for at, text in zip((1, 2, 4, 5), texts, strict=True)
+    ]
+    table = Item("assistant: item | EUR; venue | Bonn; food | 8400", STRIDE + 6)
+    after = Item("assistant: So be it.", STRIDE + 7)
+    other = Item("assistant: It rains.", 2 * STRIDE + 1)
+    every = [*said, table, after, other]
+    lines = share_out({Section.SAID: every}, budget=400, count=len)
+
+    line = "assistant: We meet at six. Bring the key. … See list … Bonn is fine."
+    assert lines[Section.SAID] == (line, table.text, after.text, other.text)
+    again = said_before(read_earlier([SummaryRecord(Counts(user=1), lines).render()]))
+    assert [one.text for one in again] == [one.text for one in every]
+    assert share_out({Section.SAID: again}, budget=400, count=len) == lines
+    # Who says it stands there once, which leaves room for more.
+    assert share_out({Section.SAID: said[:2]}, budget=65, count=len)[Section.SAID] == (
+        "assistant: We meet at six. Bring the key.",
     )
 
 

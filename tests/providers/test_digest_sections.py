@@ -11,7 +11,14 @@ from foldline.history.tokens import TokenEstimator
 from foldline.providers.digest.calls import offer_calls
 from foldline.providers.digest.identifiers import Finder, is_identifier, kind_of
 from foldline.providers.digest.ledger import Entry, Ledger, build_ledger, offer_entries
-from foldline.providers.digest.outline import Item, lay_out, read_earlier, select, share_out
+from foldline.providers.digest.outline import (
+    STRIDE,
+    Item,
+    lay_out,
+    read_earlier,
+    select,
+    share_out,
+)
 from foldline.providers.digest.span import read_span
 from foldline.providers.digest.summarizer import write_digest
 from foldline.providers.digest.text import clean, one_line, shorten
@@ -434,6 +441,17 @@ def test_cuts_only_the_first() -> None:
     assert [item.order for item in chosen.items] == [0]
     assert chosen.items[0].text.endswith("word …")
     assert chosen.cost <= 30
+
+
+@pytest.mark.parametrize(("section", "least"), [(Section.USED, 5), (Section.SAID, 12)])
+def test_rules_have_room_of_their_own(section: Section, least: int) -> None:
+    """However many ids or sentences there are, several rules stand beside them, in talk more of them."""
+    rules = [Item(f"Never call number {at} before noon.", at) for at in range(10, 40)]
+    others = [Item(f"assistant: Order {at} is on its way.", at * STRIDE) for at in range(400)]
+    offers = {Section.RULES: rules, section: others}
+    lines = share_out(offers, budget=600, count=lambda text: len(text) // 4)
+
+    assert len(lines[Section.RULES]) == least
 
 
 def test_what_means_little_alone_gives_way() -> None:

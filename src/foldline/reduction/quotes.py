@@ -44,7 +44,10 @@ class Weight(IntEnum):
     STATEMENT = 2
     """He states something."""
 
-    RULE = 3
+    FACT = 3
+    """He states something that has a figure."""
+
+    RULE = 4
     """He says what is to hold from now on."""
 
 
@@ -103,7 +106,9 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
             return Weight.RULE
         if not self.is_whole or len(self.text) > TYPED:
             return Weight.PASTE
-        return Weight.QUESTION if self.only_asks else Weight.STATEMENT
+        if self.only_asks:
+            return Weight.QUESTION
+        return Weight.FACT if any(map(str.isdigit, self.text)) else Weight.STATEMENT
 
 
 def quoted(

@@ -83,6 +83,8 @@ _LONGEST = 160
 # Where no spaces are written, a word is a sentence with a number in it; what is longer is no name.
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _LONGEST_UNSPACED = 12
+# What Arabic writes in front of a number, and Korean after one or after a word of Latin letters.
+_PARTICLES = re.compile(r"^[\u0621-\u064a]+(?=\d)|(?<=[A-Za-z\d%])[\uac00-\ud7a3]+$")
 
 _KIND = re.compile(
     r"(?P<url>[a-z]{2,8}://\S{3,})"
@@ -254,6 +256,8 @@ def _values(word: str) -> list[str]:
         if (key and not _FILED(run)) or not _SPECIAL(run):
             continue
         value = run.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)
+        if not value.isascii():
+            value = _PARTICLES.sub("", value)
         if ":" in value and (number := _NUMBER(value)):
             value = value[number.end() :]
         if value.startswith(_OBJECTS):

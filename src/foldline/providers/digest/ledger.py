@@ -92,6 +92,8 @@ _PLACE = re.compile(
 ).fullmatch
 # The path of an import is relative to a file that is not known.
 _RELATIVE = ("./", "../")
+# What others have written, or a run leaves behind.
+_FOREIGN = ("/tmp/", "site-packages/", "dist-packages/", "node_modules/")  # noqa: S108 - not written
 
 
 def build_ledger(
@@ -369,7 +371,7 @@ def _is_noise(kind: str, value: str, tally: _Tally) -> bool:
         return "version" in tally.label.lower()
     if kind in {"clock", "version"}:
         return not (tally.user or tally.assistant or (tally.used and kind == "version"))
-    if kind == "path" and value.startswith(_RELATIVE):
+    if kind == "path" and (value.startswith(_RELATIVE) or any(map(value.__contains__, _FOREIGN))):
         return not (tally.exact or tally.user)
     return kind == "number" and len(value) < _NUMBER_LENGTH and not tally.label
 

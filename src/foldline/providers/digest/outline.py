@@ -6,7 +6,7 @@ span with tool calls depends on its identifiers, one without on what was said, s
 tables. Both are measured by `python -m bench quality`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from string import punctuation
 from typing import TypeAlias
@@ -14,7 +14,8 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.providers.digest.text import ELLIPSIS, attribute, bare, clean, shorten
+from foldline.providers.digest.tables import is_table
+from foldline.providers.digest.text import ELLIPSIS, ENDS, attribute, bare, clean, shorten
 from foldline.reduction.record import Section, SummaryRecord
 
 
@@ -46,15 +47,15 @@ class Earlier(Struct, frozen=True):
         """Return the items that the records have in *section*, oldest first."""
         return [line for record in self.records for line in record.lines(section)]
 
-    def said(self, section: Section) -> "list[Item]":
-        """Return the lines of *section* among all that was said before, in their places."""
+    def said(self, sections: Collection[Section] = _SPOKEN) -> "list[Item]":
+        """Return the lines of *sections* among all that was said before, in their places."""
         return [
             Item(line, (place - len(self.records)) * STRIDE + row * _LINE)
             for place, record in enumerate(self.records)
             for row, (name, line) in enumerate(
                 (name, line) for name in _SPOKEN for line in record.lines(name)
             )
-            if name is section
+            if name in sections
         ]
 
 
@@ -106,7 +107,9 @@ class _Selection(Struct, frozen=True):
         return [item.text for item in self.items]
 
 
-def select(items: Sequence[Item], *, title: str, limit: int, count: CountTokens) -> _Selection:
+def select(
+    items: Sequence[Item], *, title: str, limit: int, count: CountTokens, is_spoken: bool = False
+) -> _Selection:
     """
     Take items by rank while they fit into *limit* tokens, under the heading *title*.
 
@@ -115,16 +118,18 @@ def select(items: Sequence[Item], *, title: str, limit: int, count: CountTokens)
     """
     spent = count(title) + 1
     taken: list[Item] = []
-    groups: set[str] = set()
+    groups: set[str | int] = set()
     for offered in items:
         if spent >= limit:
             break
         item = offered if taken else _cut(offered, room=limit - spent, count=count)
-        cost = _cost(item, is_new=item.group not in groups, count=count)
+        # What is said in one message stands in one line.
+        group = item.order // _LINE if is_spoken else item.group
+        cost = _cost(item, is_new=group == "" or group not in groups, count=count)
         if item.text and spent + cost <= limit:
             spent += cost
             taken.append(item)
-            groups.add(item.group)
+            groups.add(group)
     return _Selection(tuple(taken), spent if taken else 0)
 
 
@@ -137,7 +142,7 @@ def _cut(item: Item, *, room: int, count: CountTokens) -> Item:
 
 def _cost(item: Item, *, is_new: bool, count: CountTokens) -> int:
     if not item.group:
-        return count(f"- {item.text}\n")
+        return count(f"- {item.text}\n" if is_new else f" {bare(item.text)}")
     lead = count(f"- {item.group}: \n") if is_new else 0
     return lead + count(f"{item.text}, ")
 
@@ -184,7 +189,7 @@ _TALK_SHARES = {
     Section.DECISIONS: 8,
     Section.NARRATIVE: 20,
     Section.SEEN: 8,
-    Section.RULES: 6,
+    Section.RULES: 20,
     Section.FAILED: 4,
     Section.DONE: 4,
     Section.CLAIMED: 4,
@@ -205,7 +210,7 @@ FIRST = (Section.RULES, Section.EDITED, Section.CREATED, Section.DELETED, Sectio
 """What comes before all else: rules, and the work itself, not given up for what was only named."""
 
 # What must not be lost comes first, with up to this many tokens each.
-_LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24, Section.TOOLS: 24}
+_LEAST = {Section.RULES: 56, Section.USED: 24, Section.SEEN: 24, Section.TOOLS: 24}
 TIGHT = 300
 """A budget of so many tokens or fewer is for what the user has to rely on."""
 
@@ -231,7 +236,8 @@ def share_out(
 
     def pick(section: Section, limit: int, items: Sequence[Item]) -> None:
         room = min(limit, budget - sum(one.cost for at, one in taken.items() if at is not section))
-        taken[section] = select(items, title=_HEADING + section.value, limit=room, count=count)
+        title, is_spoken = _HEADING + section.value, section in _SPOKEN
+        taken[section] = select(items, title=title, limit=room, count=count, is_spoken=is_spoken)
 
     pick(Section.REQUESTS, budget, first)
     asked = taken[Section.REQUESTS].cost
@@ -293,7 +299,31 @@ def _with_rest(items: Sequence[Item], taken: Mapping[Section, _Selection]) -> Se
 
 
 def _laid_out(found: Mapping[Section, Sequence[Item]]) -> dict[Section, tuple[str, ...]]:
-    return {name: lay_out(items) for name, items in _in_order(found).items() if items}
+    return {
+        name: (_together if name in _SPOKEN else lay_out)(items)
+        for name, items in _in_order(found).items()
+        if items
+    }
+
+
+def _together(items: Sequence[Item]) -> tuple[str, ...]:
+    """Write what was said in its order, that of one message on one line."""
+    lines: list[str] = []
+    before = None
+    for item in sorted(items, key=lambda item: item.order):
+        if before is not None and _goes_on(before, item):
+            is_next = item.order == before.order + 1 and before.text.endswith(tuple(ENDS))
+            lines[-1] += f"{' ' if is_next else f' {ELLIPSIS} '}{bare(item.text)}"
+        else:
+            lines.append(item.text)
+        before = item
+    return tuple(lines)
+
+
+def _goes_on(before: Item, item: Item) -> bool:
+    return item.order // _LINE == before.order // _LINE and not (
+        is_table(bare(before.text)) or is_table(bare(item.text))
+    )
 
 
 def _in_order(found: Mapping[Section, Sequence[Item]]) -> Mapping[Section, Sequence[Item]]:

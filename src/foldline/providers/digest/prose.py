@@ -23,9 +23,8 @@ from typing import TypeVar
 from foldline.providers.digest.outline import STRIDE, Earlier, Item
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.tables import apart, is_table, subject_of, table_lines
-from foldline.providers.digest.text import ELLIPSIS, attribute, bare, one_line, words_in
+from foldline.providers.digest.text import ELLIPSIS, ENDS, attribute, bare, one_line, words_in
 from foldline.reduction.code_lines import is_code
-from foldline.reduction.record import Section
 from foldline.reduction.statements import CONSONANTS, SHORTENED
 
 
@@ -41,8 +40,6 @@ LONGEST = 600
 _LENGTHS = range(8, LONGEST + 1)
 _MARKUP = " \t#>*-•|"
 _BOLD = "**"
-# A sentence ends where white space follows one of these.
-_ENDS = ".!?。！？"
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SHORTEST_WORD, _LONGEST_WORD = 3, 40
 _STOPWORDS = frozenset(
@@ -121,7 +118,7 @@ def lines_of(texts: Iterable[str]) -> list[str]:
     if ". " in text:
         text = _NO_END.sub(f".{_NULL}", text)
     # Many times as fast as a pattern.
-    for mark in _ENDS:
+    for mark in ENDS:
         if mark in text:
             text = text.replace(f"{mark} ", f"{mark}\n")
     return text.replace(_NULL, " ").split("\n")
@@ -281,22 +278,26 @@ def current(items: Sequence[Item]) -> list[Item]:
 
 def said_before(earlier: Earlier) -> list[Item]:
     """Return the sentences and tables that the *earlier* records have, in their places."""
-    parts = (
+    return [
         Item(attribute(by, said), line.order + place)
-        for line in earlier.said(Section.LAST)
+        for line in earlier.said()
         for by, _, text in [line.text.partition(": ")]
-        for place, said in enumerate(_parts(text), start=1)
-    )
-    return sorted([*earlier.said(Section.SAID), *parts], key=lambda item: item.order)
+        for place, said in _parts(text)
+    ]
 
 
-def _parts(text: str) -> list[str]:
-    """Return the sentences of what was said in one line; what is short alone is one."""
+def _parts(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the sentences of what was said in one line, after their places; what is short is one."""
     if is_table(text):
-        return [text]
-    # A table stood there.
-    said = text.replace(f" {ELLIPSIS} ", "\n")
-    return list(split_sentences(said)) or [text]
+        yield 1, text
+        return
+    place = 0
+    for part in text.split(f" {ELLIPSIS} "):
+        # Something stood there.
+        place += 1
+        for said in list(split_sentences(part)) or [part]:
+            place += 1
+            yield place, said
 
 
 def offer_sentences(

@@ -39,7 +39,8 @@ _CASE = (
 )
 _VERB = (
     r"(?:use|change|edit|touch|modify|run|write|add|read|do|send|call|show|answer|reply|return|fix|work"
-    r"|look|include|output|respond|commit|test|delete|remove|create|import|accept|pay|book)\b"
+    r"|look|include|output|respond|commit|test|delete|remove|create|import|accept|pay|book|count|keep|list"
+    r"|leave|mention|put|take)\b"
 )
 _NOT = r"(?:do not|don['’]?t|dont)"
 _REPORT = (
@@ -95,6 +96,9 @@ _CHANGE = (
     r"|(?:moves?|shifts?|(?:is|are|has been|have been|was|were)(?: now)? (?:cut|increased|lowered|moved|postponed"
     rf"|raised|reduced|shifted)) (?:[a-z-]{{1,20}} ){{0,4}}?(?:[a-z-]{{1,20}}: )?{_VALUE})"
     rf"|(?:there are|we are|we have|it['’]?s|it is) (?:now (?:only )?{_VALUE}|{_VALUE}[^.?!]{{0,40}} now\b)"
+    # "Set MAX to 50", "Mude o mínimo de 20 para 75"
+    r"|(?:aument[ae]|bump|cambi[ae]|change[rz]?|decrease|erhöhe|increase|lower|make|mud[ae]|passe[rz]?|raise|reduce"
+    r"|senke|set|setze|ändere) [^.?!]{1,60}? (?:a|à|at|auf|de|for|from|para|to|von) \S{0,12}\d"
 )
 # What takes a rule back, and what was decided: "You may edit it now", "English is fine again"
 _BACK = (
@@ -152,7 +156,7 @@ _ABROAD = (
     r"(?:bitte |s['’]il (?:te|vous) pla[iî]t,? |por favor,? |per favore,? |пожалуйста,? )?(?:"
     r"niemals|immer |nie |auf keinen fall|vermeide|achte darauf|du darfst|sie dürfen|ich bevorzuge"
     r"|ich (?:will|möchte) (?:nicht|kein)|jamais|toujours|évite[rz]?\b|n['’]\w+ (?:pas|jamais|plus)"
-    r"|ne (?:\w+ ){1,2}(?:pas|jamais|plus)|je préfère|je ne veux pas|nunca (?![^\W\d_]{1,20}(?:ó|é|aron|ieron|aba|ía)\b)|siempre|jamás|evita\b|prefiero"
+    r"|ne (?:\w+ ){1,2}(?:pas|jamais|plus)|je préfère|je ne veux (?:surtout )?pas|nunca (?![^\W\d_]{1,20}(?:ó|é|aron|ieron|aba|ía)\b)|siempre|jamás|evita\b|prefiero"
     r"|no (?:quiero|uses|hagas|toques|borres|cambies|modifiques|escribas|olvides)\b"
     r"|sempre|evite\b|prefiro|não \w+|mai |preferisco|non \w+(?:are|ere|ire)\b"
     r"|non voglio|никогда|всегда|не \w+(?:й|йте|ь|ьте)\b"
@@ -185,14 +189,16 @@ _ORDERED = re.compile(
     rf"{_LEAD}{_CASE}(?:{_ORDER}|{_BOUND})|{_NONE}|(?:(?:also|and|please) )?{_KEPT}", re.IGNORECASE
 ).match
 _LABELLED = re.compile(rf"{_LABEL} \S", re.IGNORECASE).match
-_ORDERED_ABROAD = re.compile(_STEP + _ABROAD, re.IGNORECASE).match
+_ORDERED_ABROAD = re.compile(
+    rf"(?:(?:aber|e|et|ma|mais|mas|pero|und|y) )?{_STEP}{_ABROAD}", re.IGNORECASE
+).match
 # What begins inside a sentence.
 _INSIDE = re.compile(
-    rf"(?:[(;–—-] ?|, (?:but|and) (?:please )?)(?:{_NOT} (?!{_REPORT})\w|never |always )",
+    rf"(?:[(;–—-] ?|, (?:(?:but|and) )?(?:please )?)(?:{_NOT} (?!{_REPORT})\w|never (?!mind\b)|always )",
     re.IGNORECASE,
 ).search
 _ENDING = re.compile(
-    r"\bplease (?:avoid|don['’]?t|do not|never) |(?<=\w )every time (?:i|we) "
+    rf"\bplease (?:avoid|don['’]?t|do not|never) |(?<=\w )(?:and never {_VERB}|every time (?:i|we) )"
     r"|(?:has|have) to be (?:left out|removed|kept|excluded)\b",
     re.IGNORECASE,
 ).search
@@ -202,7 +208,9 @@ _ANYWHERE = re.compile(
     r"|(?:^|[,;:–—-] )(?:and |just |please |so )*be (?:as |very )?(?:brief|concise|polite|terse)\b"
     r"|\b(?:nicht|niemals|keine?n?)\b[^,]*!$"
     r"|不要|不得|禁止|必须|必須|务必|请勿|請勿|一定要|(?:^|[,,先请。])别(?![的人名处])|先别|只能|不能超过|不能用|统一为|请用|ないで(?!す)|ないこと|ること[。.]?$|で(?:書い|答え|返し)て(?:ください|下さい)|は\w{1,3}すな|지 ?말|てはいけない|必ず|常に|絶対に"
-    r"|하지 ?마|마세요|항상|반드시|절대",
+    r"|하지 ?마|마세요|항상|반드시|절대|[은는도면] 안 ?[돼됩되된]|(?:빼|제외해) ?주|[은는] 싫|지 ?않(?:게|도록)"
+    r"|(?:^|[ ،])و?(?:لا [أن]ريد|لا يجوز|يجب|ممنوع|أبد[اًا]|إطلاق|مطلق|فقط)|(?:^|[،:;] ?)[فو]?لا ت"
+    r"|(?:^|\s)(?:मत|हमेशा|अनिवार्य|कभी (?:न|नहीं|मत)|नहीं (?:चाहिए|होना|होनी|करना)|न \S{1,20}(?:ें|एँ|एं|ना|ाए|ाओ|िए))(?:[\s।]|$)",
     re.IGNORECASE,
 ).search
 _PREFERENCE = re.compile(rf"{_LEAD}{_CASE}(?:{_WISH})", re.IGNORECASE).match
@@ -263,12 +271,15 @@ _WANTS = _words(
     " plain prefer pronouns rather replies reply respond short simple stand timezone vegan vegetarian want zone"
 )
 _BOUNDS = _words(
-    "agreed alone every everything excluded hands kept left max maximum most nobody nothing"
+    "agreed alone every everything excluded hands kept left max maximum most never nobody nothing"
     " please removed stick strictly until untouched without"
 )
+_DENIALS = _words("always don't never not t")
 _WISHES = _words("instead keep must should")
 _CHANGES = _words(
-    "now move moves shift shifts cut increased lowered moved postponed raised reduced shifted"
+    "now move moves shift shifts cut increased lowered moved postponed raised reduced shifted aumenta aumente"
+    " bump cambia cambie change changer changez decrease increase lower make muda mude passe passer passez raise reduce"
+    " senke set setze"
 )
 _BACKS = _words(
     "again all anymore anyway decided longer more now ban limit request restriction rule wish"
@@ -305,7 +316,7 @@ _CODE = re.compile(r"[;{}]$|=>|\);|^\W*\d+[:\s]|\w(?:Error|Exception):|\x1b")
 
 
 def _is_asked(sentence: str, signs: AbstractSet[str]) -> bool:
-    if sentence.endswith(("?", "？", ELLIPSIS)):
+    if sentence.endswith(("?", "？", "؟", ELLIPSIS)):
         return False
     is_asked = (
         _is_strict(sentence, signs)
@@ -338,10 +349,14 @@ def _is_strict(sentence: str, signs: AbstractSet[str]) -> bool:
     )
     return bool(
         _ORDERED(sentence)
-        or _INSIDE(sentence)
+        or (signs & _DENIALS and _INSIDE(sentence))
         or (signs & _BOUNDS and _ENDING(sentence))
         or (signs & _LABELS and _LABELLED(sentence))
-        or (signs & _SIGNS_ABROAD and _ORDERED_ABROAD(sentence))
+        or (
+            signs & _SIGNS_ABROAD
+            # A rule may have a label in front.
+            and any(map(_ORDERED_ABROAD, (sentence, *sentence.split(": ", 1)[1:])))
+        )
         or (is_likely and _ANYWHERE(sentence))
         or (signs & _BACKS and _TAKEN_BACK(sentence))
     )

@@ -182,7 +182,7 @@ class _Page(Struct, frozen=True):
         material, budget = self.material, self.budget
         prior, requests = material.earlier.lines, self.requests()
         detail = min(max(budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
-        said = material.earlier.said(Section.LAST)
+        said = material.earlier.said({Section.LAST})
         tail = offer_tail(material.speeches, prior=said, detail=detail)
         rules = material.sections[Section.RULES]
         # For a table there may be no room at the end; what has been said before it may show it then.

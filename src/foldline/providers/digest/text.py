@@ -254,6 +254,9 @@ def _luhn(number: list[int]) -> Iterator[int]:
 ELLIPSIS = "…"
 """What marks where text was cut off."""
 
+ENDS = ".!?।؟۔。！？"  # noqa: RUF001 - signs of other scripts
+"""What ends a sentence."""
+
 MOST_READ = 100_000
 """How many characters of one text a digest reads; of a longer one, its beginning and its end."""
 
