@@ -75,7 +75,7 @@ _ANNOUNCES = re.compile(
 ).match
 # What a model thinks before it writes; of some the first mark is in the request.
 _THINKS = re.compile(
-    r"(?:<(analysis|think(?:ing)?|reasoning|scratchpad)>.*?</\1>|[^<]*+(?:<(?!/?think)[^<]*+)*+(?<![^\n])</think>)\s*",
+    r"(?:<(analysis|think(?:ing)?|reasoning|scratchpad)>.*?</\1>|[^<]*+(?:<(?!/?think)[^<]*+)*(?<![^\n])</think>)\s*",
     re.DOTALL,
 ).match
 # Who says what he or his reader did, in a past that is over, tells of it.
