@@ -1,6 +1,7 @@
 """`foldline quality`."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,20 @@ def test_unknown_files_are_noted(run: Run, booking: Path, tmp_path: Path) -> Non
     assert "note: cannot read folder: Is a directory" in some.err
     assert none.code == 2
     assert "the files hold no model call" in none.err
+
+
+def test_notes_stand_in_lines_of_their_own(
+    run: Run, booking: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal what cannot be read is noted once the bar is gone."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    (tmp_path / "other.json").write_text('{"a": 1}', encoding="utf-8")
+
+    before, note, _ = run("quality", booking, "other.json").err.partition("note: other.json")
+
+    assert "reading" in before
+    assert note
+    assert re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", before).endswith("\r")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """From the command line to sessions, reductions and configurations."""
 
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, TypeVar, cast
 
@@ -103,24 +103,34 @@ def _of_snapshot(snapshot: ThreadSnapshot) -> Session:
     )
 
 
-def recorded_in(files: Sequence[str], format: str | None) -> Iterator[Session]:
-    """Yield the sessions of *files*, but note those of several that cannot be read."""
+def recorded_in(files: Sequence[str], format: str | None) -> list[Session]:
+    """Return the sessions of *files*, but note those of several that cannot be read."""
+    is_alone = len(files) == 1
     with progress("reading", len(files)) as step:
-        for file in files:
-            sessions = _readable(file, format, is_alone=len(files) == 1)
-            note_sessions(sessions)
-            yield from sessions
-            step()
+        read = [_readable(file, format, step, is_alone=is_alone) for file in files]
+    found: list[Session] = []
+    # What is printed beside a bar would stand in its line.
+    for one in read:
+        if isinstance(one, str):
+            note(one)
+        else:
+            note_sessions(one)
+            found += one
+    return found
 
 
-def _readable(file: str, format: str | None, *, is_alone: bool) -> tuple[Session, ...]:
+def _readable(
+    file: str, format: str | None, step: Callable[[], None], *, is_alone: bool
+) -> tuple[Session, ...] | str:
+    """Return the sessions of *file*, or why it cannot be read."""
     try:
         return sessions_in(read_file(file), SourceOptions(file=file, format=format))
     except (FormatError, UsageError) as error:
         if is_alone:
             raise
-        note(str(error))
-        return ()
+        return str(error)
+    finally:
+        step()
 
 
 def one_session(options: SourceOptions) -> Session:
