@@ -132,6 +132,13 @@ def test_messages_of_the_ai_sdk() -> None:
     assert last.messages[3].text == "In Lisbon."
 
 
+def test_an_empty_answer_is_no_message() -> None:
+    """Nothing was said in an empty list."""
+    (session,) = read(observation(1, [HI], []))
+
+    assert [one.role for one in session.messages] == ["user"]
+
+
 def test_an_answer_may_look_like_json() -> None:
     """A text that begins like JSON and is none stays a text."""
     (session,) = read(observation(1, [HI], "{x} is a set."))

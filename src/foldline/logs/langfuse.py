@@ -76,7 +76,7 @@ def _run(generation: Object) -> Object:
 
 
 def _outputs(answer: Any) -> Object:
-    if is_list(answer) and all("toolCallId" in maybe_object(one) for one in answer):
+    if answer and is_list(answer) and all("toolCallId" in maybe_object(one) for one in answer):
         # So does the AI SDK write an answer that only calls.
         calls = [{**one, "type": "tool-call"} for one in answer]
         return {"messages": [{"role": "assistant", "content": calls}]}
