@@ -19,6 +19,7 @@ from langgraph.types import Command
 from foldline.agent.arguments import RequestOptions
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
+from foldline.checks import expect
 from foldline.guests import GuestView, kept_reduction, new_reduction
 from foldline.integrations.langchain_messages import LangChainCodec, reported_usage
 from foldline.reduction.config import AgentRunConfig
@@ -46,8 +47,12 @@ class FoldlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         Reduce with *reducer*; one may serve several agents.
 
         `deepagents` puts a middleware of a *name* in the place of its own one of that name.
+
+        Raises:
+            ConfigError: *reducer* is no reducer, or *name* no string.
         """
         super().__init__()
+        expect("name", name, str)
         self._name = name
         self._view: GuestView[BaseMessage] = GuestView(reducer, LangChainCodec())
 

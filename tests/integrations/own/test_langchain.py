@@ -9,6 +9,7 @@ from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, HumanMessage
 
 from foldline.agent.reducer import HistoryReducer
+from foldline.errors import ConfigError
 from foldline.integrations.langchain import FoldlineMiddleware
 from foldline.reduction.config import HistoryReductionConfig
 from tests.integrations.golden import make_reducer
@@ -56,3 +57,11 @@ def test_what_the_model_refuses_as_too_long_is_folded(is_async: bool) -> None:
 
     assert [len(one) for one in model.requests] == [11, 5]
     assert len(state["messages"]) == 12
+
+
+def test_a_name_is_a_string() -> None:
+    """Another one would be found only where an agent looks for it."""
+    number: Any = 3
+
+    with pytest.raises(ConfigError, match="name must be a str, got int"):
+        FoldlineMiddleware(make_reducer(), name=number)
