@@ -91,7 +91,7 @@ def test_a_pinned_file_of_the_user_stays_in_the_view() -> None:
     assert "Keep it." not in view[1].text
     assert not any(one.endswith("(pinned)") for one in left_out)
     assert view_tokens(history, state) >= sum(count_message(one, history.counter) for one in view)
-    assert state.front_tokens < state.pin_tokens == history.tokens(0, 1)
+    assert state.front_tokens < state.shown_tokens - state.front_tokens == history.tokens(0, 1)
     assert view == state.apply_to_messages([*history])
 
 

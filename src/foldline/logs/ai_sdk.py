@@ -48,9 +48,9 @@ def is_ai_sdk(value: Any) -> bool:
     if item.get("role") not in _ROLES or "info" in item:
         return False
     blocks = [*map(maybe_object, maybe_list(item.get("parts") or item.get("content")))]
-    told = any(one.get("type") == "text" and "text" in one for one in blocks)
+    has_text = any(one.get("type") == "text" and "text" in one for one in blocks)
     has_calls = "toolInvocations" in item or any("toolCallId" in one for one in blocks)
-    return has_calls or ("parts" in item and told)
+    return has_calls or ("parts" in item and has_text)
 
 
 def _read(document: Document) -> tuple[Session, ...]:
@@ -69,8 +69,8 @@ def messages_from_ai_sdk(item: Object) -> Iterator[Message]:
     id, created_at = first_text(item, "id") or None, maybe_time(item.get("createdAt"))
     blocks = [*_blocks(item)]
     pieces = ((block.get("type"), [*_parts(block)], [*_result(block)]) for block in blocks)
-    told = [(said, results) for kind, said, results in pieces if said or results or kind == _STEP]
-    for number, message in enumerate(answers(told, role)):
+    kept = [(said, results) for kind, said, results in pieces if said or results or kind == _STEP]
+    for number, message in enumerate(answers(kept, role)):
         yield replace(message, id=None if number else id, created_at=created_at)
 
 

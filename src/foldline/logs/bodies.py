@@ -82,15 +82,15 @@ def answers(
     """
     said: list[Part] = []
     results: list[Message] = []
-    for made, told in (*pieces, ((), ())):
-        is_call = told or any(isinstance(part, ToolCallPart) for part in made)
-        if not (made or told) or (results and not is_call):
+    for made, answered in (*pieces, ((), ())):
+        is_call = answered or any(isinstance(part, ToolCallPart) for part in made)
+        if not (made or answered) or (results and not is_call):
             if said:
                 yield Message(role=role, parts=tuple(said))
             yield from results
             said, results = [], []
         said += made
-        results += told
+        results += answered
 
 
 def call_of(id: str, name: str, given: Any) -> ToolCallPart:

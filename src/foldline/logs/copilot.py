@@ -2,7 +2,8 @@
 Sessions of GitHub Copilot CLI, `~/.copilot/session-state/*/events.jsonl`; chats of Copilot in VS Code too.
 
 Source: the `session-events` of its SDK. Each line has a `type` and its `data`. What a skill or the program says in
-the user's place and what a tool told the user is printed; what an agent of the model did is left out.
+the user's place is printed, and so is what a tool answered that the user ran; what an agent of the model did is
+left out.
 """
 
 from collections.abc import Iterator

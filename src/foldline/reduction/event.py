@@ -180,8 +180,8 @@ class HistoryReductionEvent(
 
     left_out: tuple[str, ...] = ()
     """What should have stayed word for word and did not fit: pins, the first request, user messages.
-    A pin without its files is named too, which an answer and a tool result always are. The call that
-    leaves it out names it, and those after it do not. The numbers are those of `recall`: each tool result
+    A pin whose files are not shown is named too: they are too large, or it is an answer or a tool result.
+    The call that leaves it out names it, and those after it do not. The numbers are those of `recall`: each tool result
     is a message, and system messages are not counted."""
 
     failures: tuple[str, ...] = ()

@@ -223,7 +223,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
     def front_messages(self, history: Sequence[Message] = ()) -> list[Message]:
         """Return what stands for the first messages: a sealed item, pins of *history*, and summaries."""
         sealed, pins = () if self.sealed_item is None else (self.sealed_item,), self.shown_pins
-        # A fold changes what is behind them, so that they stay in the vendor's prompt cache.
+        # A fold changes only what comes after them, so that they stay in the vendor's prompt cache.
         shown = [history[at] for at in pins] if pins and history else ()
         return [*sealed, *shown, *self._summaries]
 
@@ -307,15 +307,15 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def front_tokens(self) -> int:
-        """The estimated tokens of `front_messages`, without a sealed item and messages."""
+        """The estimated tokens of the summaries and quotes of the view."""
         labels = (len(self.layers) or bool(self.summary_content)) + bool(self.quotes)
         quotes = sum(one.tokens for one in self.quotes if not one.is_message)
         return labels * LABEL_TOKENS + self.summary_tokens + quotes
 
     @cached_property
-    def pin_tokens(self) -> int:
-        """The estimated tokens of the pinned messages that the view shows with their files."""
-        return sum(self.shown_pins.values())
+    def shown_tokens(self) -> int:
+        """The estimated tokens of `front_messages`, without a sealed item."""
+        return self.front_tokens + sum(self.shown_pins.values())
 
     @cached_property
     def is_whole(self) -> bool:
@@ -330,8 +330,8 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
 
     def _summary_digest(self) -> str:
         layers = [(layer.start, layer.end, layer.summary) for layer in self.layers]
-        shown: tuple[object, ...] = (self.summarized_up_to_index, self.pinned_index)
-        shown += (self.summary_content, layers)
+        places = (self.summarized_up_to_index, self.pinned_index)
+        shown: tuple[object, ...] = (*places, self.summary_content, layers)
         kept = (self.quotes, self.shortened, self.sealed_item)
         # Without any of these the digest is that of format 1.
         if any(kept) or self.history_length:

@@ -285,9 +285,10 @@ def _pays(case: Case, costs: FoldCosts) -> bool:
         quotes = _quote_tokens(case, kept)
         summary = summary_size(case.active, budget) + quotes
     active = case.active
-    before, pins = (0, 0) if active is None else (active.front_tokens, active.pin_tokens)
+    before, shown = (0, 0) if active is None else (active.front_tokens, active.shown_tokens)
     fold = PricedFold(
-        fixed=budget.instructions + budget.tools + budget.system + pins,
+        # A fold leaves pinned files where they are.
+        fixed=budget.instructions + budget.tools + budget.system + shown - before,
         before=before,
         summary=summary,
         dropped=leaving_tokens(history, case.cut, kept, case.entries),

@@ -19,11 +19,11 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> lis
     """
     Return the view of *history* through *state*.
 
-    The system messages before the cut come first, in order; then pinned messages with files, the summary
-    with its quotes, the pinned message, and all messages after the cut: shortened as the record says, without reasoning
-    that a vendor may bind to what came before another view (the record says from where it stays),
-    and repaired if they are damaged. Without a reduction the view is all messages in their own
-    order, repaired.
+    The system messages before the cut come first, in order; then pinned messages with files, the
+    summary with its quotes, the pinned message, and all messages after the cut: shortened as the
+    record says, without reasoning that a vendor may bind to what came before another view (the record
+    says from where it stays), and repaired if they are damaged. Without a reduction the view is all
+    messages in their own order, repaired.
 
     *state* has to be the active reduction of *history*: it is not checked here.
     """
@@ -88,7 +88,7 @@ def view_tokens(history: History, state: HistoryReductionState | None = None) ->
     if state is None:
         return history.system_tokens + history.tokens()
     cut, pin = state.summarized_up_to_index, state.pinned_index
-    total = history.system_tokens + state.front_tokens + state.pin_tokens + history.tokens(cut)
+    total = history.system_tokens + state.shown_tokens + history.tokens(cut)
     if pin is not None:
         total += history.tokens(pin, pin + 1)
     if state.sealed_item is not None:

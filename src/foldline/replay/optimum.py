@@ -9,8 +9,9 @@ which calls to fold. What a call costs after a fold depends on that fold alone, 
 depends on it and on the one before. So the least bill up to a fold before call j is the least, over
 the fold i before it, of the least bill up to i, the calls from i to j - 1, and the summary at j: n²
 steps for n calls. Of many calls a bill is found first whose folds are near each other, and no sum
-above it is looked at: about n steps for each of the square root of n. Summaries have one size, nothing is ever too large for a request, and nothing is
-cleared, clipped or quoted, so that a policy that does may pay less.
+above it is looked at, which leaves about n to the power of 1.5 steps. Summaries have one size, nothing
+is ever too large for a request, and nothing is cleared, clipped or quoted, so that a policy that does
+may pay less.
 """
 
 from collections.abc import Iterator

@@ -46,7 +46,7 @@ class FoldBase(Struct, frozen=True, kw_only=True, gc=False):
             cut=reduction.summarized_up_to_index,
             users=counts.users,
             tokens=counts.tokens,
-            hidden=counts.tokens - reduction.front_tokens - reduction.pin_tokens,
+            hidden=counts.tokens - reduction.shown_tokens,
         )
 
     @classmethod
@@ -57,7 +57,7 @@ class FoldBase(Struct, frozen=True, kw_only=True, gc=False):
         cut = reduction.summarized_up_to_index
         share = min(1.0, cut / max(1, length))
         before = int(tokens * share)
-        hidden = before - reduction.front_tokens - reduction.pin_tokens
+        hidden = before - reduction.shown_tokens
         return cls(cut=cut, users=int(users * share), tokens=before, hidden=hidden)
 
     @classmethod
@@ -68,7 +68,7 @@ class FoldBase(Struct, frozen=True, kw_only=True, gc=False):
         short = fitting(history, reduction.shortened, cut=cut, pinned=None)
         left_out = sum(history.tokens(one.index, one.index + 1) - one.tokens for one in short)
         later = len([*history.users(cut)])
-        hidden = before - reduction.front_tokens - reduction.pin_tokens + left_out
+        hidden = before - reduction.shown_tokens + left_out
         return cls(cut=cut, users=users - later, tokens=before, hidden=hidden)
 
 
