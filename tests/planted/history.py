@@ -212,8 +212,8 @@ every request is the first one's vendor's
 
 logs/bodies.py: logs/test_ai_sdk.py
 what comes after a result is said before it
-- if not (made or told) or (results and not is_call):
-+ if not (made or told):
+- if not (made or answered) or (results and not is_call):
++ if not (made or answered):
 
 logs/gemini.py: logs/test_pydantic_ai.py
 any parts are those of Gemini
