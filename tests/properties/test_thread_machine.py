@@ -429,6 +429,10 @@ async def _ids(store: ThreadStore) -> list[str]:
     return [thread.id async for thread in store.threads()]
 
 
+_MANY = 100
+"""So many examples have the mean number of steps."""
+
+
 def _run(examples: int) -> None:
     Threads.steps = 0
     run_state_machine_as_test(
@@ -441,7 +445,8 @@ def _run(examples: int) -> None:
         ),
     )
 
-    assert Threads.steps >= 80 * examples
+    # The mean of a few examples varies: 66 to 89 steps were seen for four.
+    assert Threads.steps >= (80 if examples >= _MANY else 50) * examples
 
 
 @pytest.mark.timeout(300)
