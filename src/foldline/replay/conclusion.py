@@ -16,7 +16,7 @@ from foldline.replay.record import ReplayReport, Totals
 
 
 _NEGLIGIBLE = 1.02
-_PRICES = "add --model, or --prices input=3,output=15,cached_read=0.3"
+_PRICES = "add --prices with a model such as openai:gpt-5, or input=3,output=15,cached_read=0.3"
 _NO_CONFIGS: Mapping[str, HistoryReductionConfig] = MappingProxyType({})
 
 
