@@ -80,6 +80,8 @@ ONLY: list[tuple[str, Any, str]] = [
         swe(role="assistant", tool_calls=[{"id": "a"}]),
         "document: message 1: tool_calls[0].function is not an object",
     ),
+    ("pydantic-ai", [HI], "document: message 0: parts is not a list"),
+    ("ai-sdk", [{"role": "user", "content": 7}], "document: message 0: content is neither"),
     ("otel", [OTEL, 7], "document: message 1: the message is not an object"),
     ("otel", {"gen_ai.input.messages": "["}, "document: gen_ai.input.messages: not JSON"),
     ("otel", {"gen_ai.input.messages": 7}, "document: gen_ai.input.messages: the value is not"),

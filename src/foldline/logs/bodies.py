@@ -1,7 +1,6 @@
 """What is said in blocks: requests of a vendor (bodies, bare lists, or a message a line), and answers."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 from foldline.history.formats.wire import (
@@ -20,7 +19,7 @@ from foldline.history.parts import BlobPart, Part, TextPart, ToolCallPart
 from foldline.history.unnamed import with_ids
 from foldline.logs.document import Document
 from foldline.logs.growth import Recording, joined
-from foldline.logs.importer import Session, lists_in, read_each
+from foldline.logs.importer import Session, lists_in, read_all
 
 
 _URL_SAFE = str.maketrans("-_", "+/")
@@ -45,7 +44,7 @@ def read_bodies(
     recordings: list[Recording] = []
     for body, records in lists_in(document, key):
         front = map(Message.system, filter(None, rules(body)))
-        said = chain.from_iterable(read_each(records, read, "the message"))
+        said = read_all(records, read, "the message")
         messages = (*front, *with_ids(said))
         session = Session(id=first_text(body, "id"), format=format, messages=messages)
         recordings.append(Recording(session=session, sent=len(messages)))

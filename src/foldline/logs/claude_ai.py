@@ -7,7 +7,6 @@ older exports. What a file says that was attached is the user's. Branches that w
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import chain
 
 from msgspec.structs import replace
 
@@ -28,7 +27,7 @@ from foldline.history.unnamed import with_ids
 from foldline.logs.bodies import answers, call_of, response_of, texts_in
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
-from foldline.logs.importer import Importer, Reading, Session, lists_in, read_each
+from foldline.logs.importer import Importer, Reading, Session, lists_in, read_all
 
 
 _LIST = "chat_messages"
@@ -51,8 +50,7 @@ def _session(held: Object, items: Iterable[Record]) -> Session:
     if left:
         chat.skipped["message of a left branch"] = len(left)
     kept = [record for record, fields in given if first_text(fields, "uuid") not in left]
-    said = read_each(kept, partial(_messages, chat), "the message")
-    chat.messages += with_ids(chain.from_iterable(said))
+    chat.messages += with_ids(read_all(kept, partial(_messages, chat), "the message"))
     return chat.session(CLAUDE_AI.name)
 
 

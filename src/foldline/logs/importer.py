@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -126,6 +127,14 @@ def decoded(value: Any) -> Any:
 def read_each(records: Iterable[Record], read: Callable[[Object], _T], what: str) -> list[_T]:
     """Return what `each_read` yields."""
     return list(each_read(records, read, what))
+
+
+def read_all(
+    records: Iterable[Record], read: Callable[[Object], Iterable[_T]], what: str
+) -> Iterator[_T]:
+    """Yield all that *read* makes of each of *records*; an error names the place of the record."""
+    # An iterator raises only where it is gone through.
+    return chain.from_iterable(each_read(records, lambda value: [*read(value)], what))
 
 
 def each_read(records: Iterable[Record], read: Callable[[Object], _T], what: str) -> Iterator[_T]:

@@ -8,7 +8,6 @@ a run's own `session_id` is its project. A bulk export has inputs and outputs as
 """
 
 from collections.abc import Iterable
-from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
@@ -28,7 +27,7 @@ from foldline.logs.ai_sdk import is_ai_sdk, messages_from_ai_sdk
 from foldline.logs.chat_jsonl import chat_messages
 from foldline.logs.document import Document, Record
 from foldline.logs.growth import Recording, joined
-from foldline.logs.importer import CONVERSATION, Importer, Session, decoded, read_each
+from foldline.logs.importer import CONVERSATION, Importer, Session, decoded, read_all, read_each
 from foldline.logs.langchain import is_langchain, message_from_langchain, reported_usage
 from foldline.logs.vendors import answer_format
 
@@ -85,7 +84,7 @@ def run_recording(run: Object, *, format: str = "langsmith") -> Recording:
 def _messages(items: Iterable[Any]) -> tuple[Message, ...]:
     records = [Record(f"message {number}", item) for number, item in enumerate(items)]
     if any(is_ai_sdk(one.value) for one in records):
-        return tuple(chain.from_iterable(read_each(records, messages_from_ai_sdk, "the message")))
+        return tuple(read_all(records, messages_from_ai_sdk, "the message"))
     if any(is_langchain(one.value) for one in records):
         return tuple(filter(None, read_each(records, message_from_langchain, "the message")))
     return chat_messages(records)
