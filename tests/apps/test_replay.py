@@ -225,7 +225,9 @@ def test_without_prices_a_line_asks_for_them(run: Run, short: Path) -> None:
 
     assert run("replay", short, *SMALL, "--json").json()["prices"] is None
 
-    assert "without prices: add --prices with a model such as openai:gpt-5, or input=3" in " ".join(outcome.out.split())
+    assert "without prices: add --prices with a model such as openai:gpt-5, or input=3" in " ".join(
+        outcome.out.split()
+    )
     assert "$" not in outcome.out
     assert "the window is taken" not in outcome.out
 

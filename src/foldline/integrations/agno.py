@@ -1,0 +1,180 @@
+"""A model for the agents and teams of agno."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from copy import copy
+from typing import Any, TypeVar
+
+from agno.exceptions import ContextWindowExceededError, ModelProviderError
+from agno.models.base import Model
+from agno.models.message import Message
+from agno.models.response import ModelResponse
+from agno.utils.message import normalize_tool_messages
+
+from foldline.agent.arguments import RequestOptions
+from foldline.agent.reduced import ReducedHistory
+from foldline.agent.reducer import HistoryReducer
+from foldline.checks import expect
+from foldline.guests import REDUCTION_KEY, GuestView, kept_reduction, new_reduction
+from foldline.integrations.agno_messages import AgnoCodec
+from foldline.reduction.config import AgentRunConfig
+
+
+_Model = TypeVar("_Model", bound=Model)
+_RESPONSE = "response_id"
+
+
+def folding_model(model: _Model, reducer: HistoryReducer) -> _Model:
+    """
+    Return a copy of *model* that is shown the view at each call; agent and session keep all messages.
+
+    The reduction is in the `provider_data` of the answer that was asked for with it, which the
+    session stores, so that it comes back wherever the messages do.
+
+    Args:
+        model: A model of agno's, of any vendor. It stays as it is.
+        reducer: What reduces; one may serve several models.
+
+    Raises:
+        ConfigError: *model* is no model, or *reducer* no reducer.
+    """
+    expect("model", model, Model)
+    made = copy(model)
+    if not isinstance(made, _Folding):
+        kind = type(model)
+        made.__class__ = type(kind.__name__, (_Folding, kind), {"__module__": kind.__module__})
+    vars(made)["_foldline"] = _View(reducer, AgnoCodec())
+    return made
+
+
+class _View(GuestView[Message]):
+    """A view that the vendor reads whole, and that is shared by the copies which agno makes."""
+
+    def arranged(self, view: list[Message], given: list[Message], /) -> list[Message]:
+        """Return *view* without the ids by which a vendor would go on from all that it has seen."""
+        return view if view is given else list(map(_unchained, view))
+
+    def __deepcopy__(self, _: dict[int, object]) -> "_View":
+        return self
+
+
+def _unchained(message: Message) -> Message:
+    held = message.provider_data or {}
+    if _RESPONSE not in held:
+        return message
+    rest = {key: value for key, value in held.items() if key != _RESPONSE}
+    return message.model_copy(update={"provider_data": rest})
+
+
+class _Shown(list[Message]):
+    """A view: a model that answers one call through another of its own is shown it once."""
+
+
+class _Request:
+    """One request of a model: what is known of it, and what its answer will keep."""
+
+    def __init__(self, model: "_Folding", messages: list[Message], tools: Any) -> None:
+        self._view: _View = vars(model)["_foldline"]
+        self._messages, self.is_last = messages, isinstance(messages, _Shown)
+        answers = [one for one in messages if one.role == model.assistant_message_role]
+        noted = (one.provider_data or {} for one in reversed(answers))
+        self._held = next((one for one in noted if REDUCTION_KEY in one), {})
+        self._made: dict[str, str] = {}
+        self._facts: RequestOptions = {
+            "state": kept_reduction(self._held),
+            "usage": _usage(model, answers),
+            "tools": tools or [],
+        }
+
+    def view(self) -> list[Message]:
+        if isinstance(self._messages, _Shown):
+            return self._messages
+        return self._shown(self._view.reduce_sync(self._whole(), **self._facts))
+
+    async def aview(self) -> list[Message]:
+        if isinstance(self._messages, _Shown):
+            return self._messages
+        return self._shown(await self._view.reduce(self._whole(), **self._facts))
+
+    def _whole(self) -> list[Message]:
+        # Old sessions with Gemini have all results of an answer in one message.
+        return normalize_tool_messages(self._messages)
+
+    def _shown(self, reduced: ReducedHistory[Message]) -> list[Message]:
+        self._facts["state"] = reduced.state
+        self._made = new_reduction(self._held, reduced.state)
+        return _Shown(reduced.messages)
+
+    def fold_after(self, error: ModelProviderError) -> None:
+        """Fold at the next view if *error* refused this one as too long; if not, raise it."""
+        is_too_long = isinstance(ModelProviderError.classify(error), ContextWindowExceededError)
+        if self.is_last or not is_too_long:
+            raise error
+        self.is_last = True
+        self._facts["overrides"] = AgentRunConfig(trigger_history_reduction=True)
+
+    def kept(self, response: ModelResponse) -> ModelResponse:
+        """Return *response* with a new reduction."""
+        if self._made:
+            response.provider_data = {**(response.provider_data or {}), **self._made}
+        return response
+
+
+def _usage(model: Model, answers: Sequence[Message]) -> int | None:
+    """Return the tokens of the request that the newest answer reports, if it does."""
+    if not answers:
+        return None
+    counts = answers[-1].metrics
+    # Anthropic counts apart what it reads from its cache.
+    is_apart = any(kind.__name__ == "Claude" for kind in type(model).__mro__)
+    cached = counts.cache_read_tokens + counts.cache_write_tokens if is_apart else 0
+    return counts.input_tokens + cached or None
+
+
+class _Folding(Model):
+    """What a model of agno's does before its vendor is asked."""
+
+    def invoke(self, messages: list[Message], **asked: Any) -> ModelResponse:
+        request = _Request(self, messages, asked.get("tools"))
+        while True:
+            try:
+                return request.kept(super().invoke(messages=request.view(), **asked))
+            except ModelProviderError as error:
+                request.fold_after(error)
+
+    async def ainvoke(self, messages: list[Message], **asked: Any) -> ModelResponse:
+        request = _Request(self, messages, asked.get("tools"))
+        while True:
+            try:
+                view = await request.aview()
+                return request.kept(await super().ainvoke(messages=view, **asked))
+            except ModelProviderError as error:
+                request.fold_after(error)
+
+    def invoke_stream(self, messages: list[Message], **asked: Any) -> Iterator[ModelResponse]:
+        request = _Request(self, messages, asked.get("tools"))
+        while True:
+            try:
+                for one in super().invoke_stream(messages=request.view(), **asked):
+                    request.is_last = True
+                    yield one
+            except ModelProviderError as error:
+                request.fold_after(error)
+            else:
+                yield request.kept(ModelResponse())
+                return
+
+    async def ainvoke_stream(
+        self, messages: list[Message], **asked: Any
+    ) -> AsyncIterator[ModelResponse]:
+        request = _Request(self, messages, asked.get("tools"))
+        while True:
+            try:
+                view = await request.aview()
+                async for one in super().ainvoke_stream(messages=view, **asked):
+                    request.is_last = True
+                    yield one
+            except ModelProviderError as error:
+                request.fold_after(error)
+            else:
+                yield request.kept(ModelResponse())
+                return
