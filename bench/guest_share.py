@@ -27,6 +27,7 @@ MOST = 3.0
 _LAST = COUNTS[-1]
 _CODECS = {
     "agent_framework": "AgentFrameworkCodec",
+    "agno": "AgnoCodec",
     "bedrock": "ConverseCodec",
     "google_adk": "GoogleADKCodec",
     "google_genai": "ContentCodec",

@@ -74,7 +74,7 @@ def test_each_way_to_ask_shows_the_view_and_keeps_the_reduction() -> None:
 
 
 def test_a_streamed_run_stores_the_reduction() -> None:
-    """The next run of another process goes on with it: no summarizer is asked again."""
+    """The next run of another process continues from it: no summarizer is asked again."""
     model = scripted(30)
     agent = Agent(
         model=folding_model(model, make_reducer()),

@@ -20,6 +20,7 @@ _SCALARS = frozenset({str, int, float, bool, NoneType})
 _FRAMEWORKS = MappingProxyType(
     {
         "agent_framework": "agent_framework",
+        "agno": "agno",
         "google": "google_genai",
         "langchain": "langchain",
         "langchain_core": "langchain",
