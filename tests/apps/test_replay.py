@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from foldline.apps.cli import replay
 from foldline.apps.cli.replay import DEMO_CONFIGS, recorded_session
-from foldline.replay.comparison import compare
+from foldline.replay.comparison import Comparison, compare
 from foldline.replay.tape import Tape
 from tests.apps.conftest import Run
 
@@ -39,6 +40,24 @@ def test_without_options_the_usual_ones_are_compared(run: Run, short: Path) -> N
     assert {config["counting_unit"] for config in configs} == {"messages", "exchanges", "tokens"}
     assert {config["strategy"] for config in configs} == {"summarizing", "message_counting"}
     assert {config["layers"] for config in configs} == {True, False}
+
+
+@pytest.mark.parametrize("text", [(), ("--html", "page.html", "--text")])
+def test_views_are_kept_for_a_page_with_text_alone(
+    run: Run, short: Path, monkeypatch: pytest.MonkeyPatch, text: tuple[str, ...]
+) -> None:
+    """Those of a log of 10 MB would take gigabytes of memory."""
+    found: list[Comparison] = []
+
+    def compared(*args: Any, **options: Any) -> Comparison:
+        found.append(compare(*args, **options))
+        return found[-1]
+
+    monkeypatch.setattr(replay, "compare", compared)
+    assert run("replay", short, *SMALL, *text).code == 0
+
+    kept = [bool(one.stretches) for one in found[0].replays.values()]
+    assert kept == [bool(text)] * len(kept)
 
 
 def test_every_configuration_fits_the_window(run: Run, short: Path) -> None:

@@ -63,15 +63,22 @@ def compare(
     *,
     check: bool = True,
     terms: Terms | None = None,
+    stretches: bool = True,
     on_call: Callable[[], None] | None = None,
 ) -> Comparison:
-    """Play *tape* under each of *configs*, by name; without *terms* there are no bills."""
+    """
+    Play *tape* under each of *configs*, by name; without *terms* there are no bills.
+
+    A page with the text of the session needs the *stretches*.
+    """
     replays: dict[str, Replay] = {}
     for name, given in configs.items():
         config = given
         if terms is not None and config.prices is None:
             config = replace(config, prices=terms.prices)
-        replay = play(tape, config, name=name, check=check, on_call=on_call)
+        replay = play(
+            tape, config, name=name, check=check, stretches=stretches, on_call=on_call
+        )
         if terms is not None:
             replay = replace(replay, report=_billed(replay.report, tape, config, terms))
         replays[name] = replay

@@ -55,12 +55,19 @@ def play(
     *,
     name: str,
     check: bool = True,
+    stretches: bool = True,
     on_call: Callable[[], None] | None = None,
 ) -> Replay:
-    """Play *tape* under *config*: before each call the reducer prepares the request."""
+    """
+    Play *tape* under *config*: before each call the reducer prepares the request.
+
+    Without *stretches* the result has none, and no view but the last one is kept in memory.
+    """
     player = _Player(tape, config, check=check)
     for position in tape.calls:
         player.call(position)
+        if stretches:
+            player.follow()
         if on_call is not None:
             on_call()
     return player.result(name)
@@ -122,11 +129,11 @@ class _Player:
             answer_tokens=self._tape.answer_tokens(number),
         )
         self._records.append(record)
-        self._follow(record.number)
 
-    def _follow(self, number: int) -> None:
-        """Add call *number* to the stretch that it continues, or begin one."""
-        first, state = number, self._state
+    def follow(self) -> None:
+        """Add the last call to the stretch that it continues, or begin one."""
+        first = number = len(self._records)
+        state = self._state
         if self._stretches and _is_same(self._stretches[-1].state, state):
             first = self._stretches.pop().first
         said = len(self._history)

@@ -119,7 +119,14 @@ def replay(options: _ReplayOptions) -> None:
     terms = terms_of(options.prices, options.model)
     with progress("replaying", calls) as advance:
         compared = [
-            compare(tape, configs, check=options.check, terms=terms, on_call=advance)
+            compare(
+                tape,
+                configs,
+                check=options.check,
+                terms=terms,
+                stretches=options.text,
+                on_call=advance,
+            )
             for tape in tapes
         ]
     sessions = [one.reports for one in compared]
