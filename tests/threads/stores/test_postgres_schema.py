@@ -244,7 +244,7 @@ def test_durability(postgres_dsn: str, durability: str, shown: str, default: str
         async with PostgresStore(postgres_dsn, durability=durability) as store:  # type: ignore[arg-type]
             link = store.context.storage.link  # type: ignore[attr-defined]
             link.sql = {**link.sql, "ask": b"SELECT current_setting('synchronous_commit')"}
-            ((value,),) = await link.read("ask", {})
+            ((value,),) = await link.ask("ask", {})
             return str(value)
 
     assert asyncio.run(live()) == shown
