@@ -184,24 +184,6 @@ async def test_two_models_on_one_thread_keep_their_own_counts() -> None:
     assert max(counts) <= 2900
 
 
-@pytest.mark.parametrize("model", ["small", "large"])
-async def test_a_window_that_an_earlier_version_learned_bounds_its_model(model: str) -> None:
-    """The first request after an update is folded below it, if it goes to that model."""
-    taken = ScriptedModel(repeat="fine", name=model)
-    thread = await filled(25)
-    state = AgentLoopState(
-        run_id="r",
-        conversation_id="long",
-        started_at=thread.now(),
-        context_window=1500,
-        context_window_model="small",
-    )
-    await thread.commit(Change(execution=state.terminated("done")))
-    await agent(taken).run("and now?", thread=thread)
-
-    assert (len(taken.requests[0].messages) > 50) == (model == "large")
-
-
 async def test_a_question_longer_than_the_learned_window_is_clipped() -> None:
     """Its head and its tail are sent, however little the window takes; the thread keeps it all."""
     model = small(70)

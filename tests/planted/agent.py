@@ -168,11 +168,6 @@ what was learned of the models is forgotten between turns
 - learned=before.learned,
 + learned={},
 
-agent/progress.py: agent/test_overflow.py
-the window that an earlier version learned is forgotten
-- if state is not None and known is None and state.context_window_model == self.model.name:
-+ if False:
-
 agent/cache.py: agent/test_cache.py
 tenants share a cache
 - key = (scope, _made(state.config_fingerprint, recall=recall), digest)

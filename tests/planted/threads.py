@@ -11,7 +11,7 @@ pruning needs nothing of the kept moments
 - keeps=sorted(keeps)
 + keeps=[]
 
-threads/cipher.py: threads/test_encryption.py::test_a_value_is_bound_to_its_place
+threads/cipher.py: threads/test_cipher.py
 a document is taken at any place
 - if stored[:_HEADER] != _PLAIN + sha256(checked).digest()[:_CHECK_SIZE]:
 + if not stored.startswith(_PLAIN):

@@ -50,6 +50,9 @@ def test_the_documented_defaults_are_those_of_the_original() -> None:
     assert (config.trigger, config.retention) == ("count", "full")
     assert (config.quote_user_messages, config.largest_message) == (0, None)
     assert (config.clear_tool_results, config.ceiling) == (False, 1.0)
+    assert (config.custom_summarization_prompt, config.summarizer_provider) == (None, None)
+    assert (config.max_token_budget, config.context_window_size) == (None, None)
+    assert config.token_budget_preserve_percentage == 0.3
 
 
 @pytest.mark.parametrize(

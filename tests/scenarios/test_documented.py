@@ -20,9 +20,7 @@ from foldline import (
     Message,
     config_from_json,
 )
-from foldline.errors import ViewGivenError
 from foldline.history.parts import ToolCallPart
-from foldline.reduction.config import Limits
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.model import ScriptedModel, calls
 from foldline.testing.summarizer import ScriptedSummarizer
@@ -61,29 +59,6 @@ def weather(number: int) -> list[Message]:
 
 def texts(messages: list[Message]) -> list[str]:
     return [one.text for one in messages]
-
-
-def test_the_defaults_are_the_documented_ones() -> None:
-    """Nothing happens until it is enabled; then 20 exchanges and 5 are the only measure."""
-    config = HistoryReductionConfig.documented()
-
-    assert not config.enabled
-    assert (config.strategy, config.behavior, config.unit) == (
-        "message_counting",
-        "continue",
-        "exchanges",
-    )
-    assert config.limits == Limits(20, 5)
-    assert original(counting_unit="tokens").limits == Limits(4000, 1000)
-    assert config.use_single_summary
-    assert (config.custom_summarization_prompt, config.summarizer_provider) == (None, None)
-    assert (config.max_token_budget, config.context_window_size) == (None, None)
-    assert config.token_budget_preserve_percentage == 0.3
-    assert (config.quote_user_messages, config.largest_message, config.clear_tool_results) == (
-        0,
-        None,
-        False,
-    )
 
 
 @pytest.mark.parametrize("strategy", ["message_counting", "summarizing"])
@@ -169,16 +144,6 @@ def test_a_hit_has_nothing_of_what_was_folded() -> None:
     assert not any(f"bulky {number} " in one.text for one in hit.messages for number in range(34))
 
 
-def test_a_view_that_is_given_back_is_refused() -> None:
-    """A caller who keeps the view in place of the history is told, and nothing is summarized again."""
-    config = counting(4, 2, strategy="summarizing")
-    with ScriptedSummarizer(["they spoke of trains"]) as summarizer:
-        reducer = HistoryReducer(config, summarizer=summarizer)
-        first = reducer.reduce_sync(users(7))
-        with pytest.raises(ViewGivenError):
-            reducer.reduce_sync(first.messages, state=first.state)
-
-
 async def test_a_tool_call_may_trigger_inside_a_turn() -> None:
     """The first request is whole; the second is reduced, and has the question and the result."""
 
@@ -207,22 +172,6 @@ def test_a_fold_may_be_forced_below_the_target() -> None:
 
     assert (forced.event.status, texts(forced.messages)) == ("performed", ["and now?"])
     assert (after.event.status, texts(after.messages)) == ("cache_hit", ["and now?", "fine"])
-
-
-def test_a_summary_says_what_it_stands_for() -> None:
-    """Its metadata has the marker, the time and the range of the messages that it replaces."""
-    reducer = HistoryReducer(
-        counting(4, 2, strategy="summarizing"),
-        summarizer=ScriptedSummarizer(repeat="they spoke of trains"),
-        clock=lambda: NOW,
-    )
-    summary = reducer.reduce_sync(users(9)).messages[0]
-
-    assert summary.metadata == {
-        "__summary__": True,
-        "__created_at__": "2026-11-22T12:00:00+00:00",
-        "__summarized_range__": [0, 5],
-    }
 
 
 def test_the_token_strategy_folds_by_tokens() -> None:

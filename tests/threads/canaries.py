@@ -132,10 +132,8 @@ async def hide(store: ThreadStore, thread_id: str = "hidden") -> ConversationThr
     )
     await thread.add_messages(messages[:7])
     await thread.add_messages([Message.user(secrets_at("rewound")), Message.assistant("no")])
-    await thread.search("the")
     await thread.rewind(6)
     await thread.add_messages([Message.user(secrets_at("edited")), *messages[8:]])
-    await thread.search("the")
     await thread.edit(6, messages[7])
     await thread.save_reduction(reduction_of(messages, 3, secrets_at("summary")))
     await thread.save_reduction(
@@ -152,5 +150,4 @@ async def hide(store: ThreadStore, thread_id: str = "hidden") -> ConversationThr
     paid = ToolRun(call_id="call_2", name="pay", result=secrets_at("pending"))
     await thread.commit(Change(tools=[intent]))
     await thread.commit(Change(execution=open_state(thread, secrets_at("state")), tools=[paid]))
-    await thread.search("the")
     return thread

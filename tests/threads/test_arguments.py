@@ -61,7 +61,7 @@ ILL_TYPED: dict[str, tuple[str, Fields]] = {
     "termination_reason": ("termination_reason", lambda: {"execution": STATE.terminated(5)}),  # type: ignore[arg-type]
     "metadata": ("metadata", state(metadata={"a": 1})),
     "metadata object": ("cannot be written as JSON", state(metadata={"a": object()})),
-    "context_window": ("context_window", state(context_window=1.5)),
+    "service_watermark": ("service_watermark", state(service_watermark=1.5)),
     "learned": ("learned", state(learned={"m": 1.5})),
     "service_thread_id": ("service_thread_id", state(service_thread_id=7)),
     "repeat_counts": ("repeat_counts", state(repeat_counts={"a": "b"})),

@@ -408,22 +408,6 @@ async def test_removing_checkpoints_is_no_activity(
     assert thread.last_activity == active_at
 
 
-@pytest.mark.parametrize("kept", ["latest", "full"])
-async def test_inactive_threads_are_counted_then_deleted(
-    checkpointer: ThreadCheckpointer, store: ThreadStore
-) -> None:
-    """A dry run reports 1 and keeps it; a real run reports 1 and removes it."""
-    await saved(checkpointer, store, 1, "idle")
-    for _ in range(100):
-        store.context.clock()
-    await saved(checkpointer, store, 1, "busy")
-
-    assert await store.delete_inactive(50 * HOUR, dry_run=True) == 1
-    assert [one.id async for one in store.threads()] == ["busy", "idle"]
-    assert await store.delete_inactive(50 * HOUR) == 1
-    assert [one.id async for one in store.threads()] == ["busy"]
-
-
 async def test_a_fork_begins_without_checkpoints(
     checkpointer: ThreadCheckpointer, store: ThreadStore
 ) -> None:
@@ -437,16 +421,3 @@ async def test_a_fork_begins_without_checkpoints(
 
     assert steps(await checkpointer.history("fork")) == [4, -1]
     assert steps(await checkpointer.history("chat")) == [1, 0, -1]
-
-
-async def test_two_savers_do_not_write_over_each_other(
-    checkpointer: ThreadCheckpointer, store: ThreadStore
-) -> None:
-    """Of two objects that save on one revision the second is refused."""
-    one = await saved(checkpointer, store, 1)
-    other = await store.thread("chat")
-    await checkpointer.save(one, open_state(one, "first", iteration=1))
-    with pytest.raises(ThreadConflictError):
-        await checkpointer.save(other, open_state(other, "second", iteration=1))
-
-    assert len(await checkpointer.history("chat")) == 3

@@ -31,9 +31,8 @@ def test_documents_are_bound_to_their_place(vault: Vault) -> None:
     stored = vault.close_up(b"content", *place)
 
     assert vault.open_up(stored, *place) == b"content"
-    for at, other in enumerate(("execution", "other", "fork", "name")):
-        moved = [*place]
-        moved[at] = other
+    moves = [(*place[:at], "other", *place[at + 1 :]) for at in range(4)]
+    for moved in (*moves, ("tool", "tenantthread", "", place[3])):
         with pytest.raises(StoreCorruptError, match="is damaged: `foldline verify`"):
             vault.open_up(stored, *moved)
     for at in range(len(stored)):

@@ -303,15 +303,6 @@ async def _enters(lock: OneLoopLock, entered: list[str], name: str) -> None:
         await asyncio.sleep(0)
 
 
-async def test_tasks_take_turns_at_a_thread() -> None:
-    """Tasks that write through one object get their turn in the order in which they came."""
-    lock, entered = OneLoopLock(), list[str]()
-    async with asyncio.timeout(60):
-        await asyncio.gather(*(_enters(lock, entered, name) for name in "abc"))
-
-    assert entered == ["a", "b", "c"]
-
-
 @pytest.mark.parametrize("when", ["before its turn", "at its turn"])
 async def test_a_cancelled_task_keeps_no_turn(when: str) -> None:
     """A task that is cancelled while it waits for its turn lets the next one have it."""

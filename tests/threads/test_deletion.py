@@ -11,7 +11,6 @@ from foldline.history.messages import Message
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.storage import CheckpointRetention
 from foldline.threads.store import ThreadStore
-from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 from tests.threads.canaries import PLACES, UNSHARED, all_secrets, found_in, hide
@@ -206,14 +205,3 @@ async def test_nothing_of_a_deleted_thread_can_be_reached(store: ThreadStore) ->
         with pytest.raises(ThreadNotFoundError):
             await call
     assert await store.find("back") is None
-
-
-async def test_memory_keeps_no_rows_of_what_was_deleted() -> None:
-    """In memory nothing refers to the rows of a deleted thread any more."""
-    store = MemoryStore()
-    thread = await hide(store)
-    await thread.fork("fork", at=3)
-    await store.delete("hidden")
-    await store.delete("fork")
-
-    assert vars(store.context.storage)["_threads"] == {}

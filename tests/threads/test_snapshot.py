@@ -384,11 +384,6 @@ async def test_an_older_snapshot_without_messages_is_empty(store: object) -> Non
     assert (await restored(data))["messages"] == []
 
 
-async def test_text_and_bytes_are_read_alike() -> None:
-    """A snapshot may be given as text or as bytes."""
-    assert await restored(document()) == await restored(document().encode())
-
-
 async def test_a_restored_id_must_be_free(store: ThreadStore) -> None:
     """An existing thread is not written over; another id and another tenant are free."""
     thread = await store.restore(document())

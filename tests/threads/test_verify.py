@@ -266,18 +266,6 @@ def test_every_gap_is_marked(path: Path) -> None:
     assert len(messages) == COUNT - 6 + 3
 
 
-def test_two_swapped_rows_are_found(path: Path) -> None:
-    """Two rows that have changed places are found at the first of them."""
-    swap = (
-        f"CREATE TEMP TABLE kept AS SELECT id, data FROM rows WHERE id IN ({_row()}, {_row(30)})",
-        f"UPDATE rows SET data = (SELECT data FROM kept WHERE id = {_row(30)}) WHERE id = {_row()}",
-        f"UPDATE rows SET data = (SELECT data FROM kept WHERE id = {_row()}) WHERE id = {_row(30)}",
-    )
-    _damage(path, *swap)
-
-    assert _verify(path)[0].startswith(f"row {BAD}: ")
-
-
 @pytest.mark.parametrize("number", [0, 3])
 def test_a_row_of_another_thread_is_refused(path: Path, number: int) -> None:
     """A row copied from another tenant's thread is refused, also where it is read alone."""

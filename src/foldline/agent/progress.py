@@ -64,8 +64,6 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
         """Return what the next request may hold, as far as the vendor of this model has shown."""
         known = None if state is None else state.learned.get(self.model.name)
         window, ratio = (known.window, known.ratio) if known else (None, 1.0)
-        if state is not None and known is None and state.context_window_model == self.model.name:
-            window = state.context_window
         return budget_of(
             self.reducer.config,
             window=self.reducer.window,

@@ -101,6 +101,4 @@ def begun(thread: ConversationThread, *, run_id: str, agent: str) -> AgentLoopSt
         state.with_service(service, before.service_watermark, mark=before.service_mark),
         learned=before.learned,
         last_request=before.last_request,
-        context_window=before.context_window,
-        context_window_model=before.context_window_model,
     )

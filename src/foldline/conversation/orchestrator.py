@@ -72,16 +72,6 @@ class StreamingOrchestrator(Orchestrator, Protocol):
         ...
 
 
-@runtime_checkable
-class BoundedOrchestrator(Orchestrator, Protocol):
-    """An orchestrator that needs only the newest messages, so that no others are read."""
-
-    @property
-    def history_limit(self) -> int:
-        """How many of the newest messages it gets."""
-        ...
-
-
 class SingleAgent:
     """Lets the same agent answer every time."""
 

@@ -189,12 +189,6 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     last_request: SentRequest | None = None
     """The last request of the thread, which a vendor may have in its cache."""
 
-    context_window: int | None = None
-    """The window of `context_window_model`, in a state that an earlier version wrote."""
-
-    context_window_model: str = ""
-    """The one model whose window earlier versions kept."""
-
     last_assistant_message_id: str | None = None
     """The vendor's id of the last answer."""
 
@@ -252,10 +246,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def with_vendor(self, model: str, *, ratio: float, window: int | None = None) -> Self:
         """Return the state with what was learned of *model*: its count, and that it takes less."""
         known = self.learned.get(model)
-        before = known.window if known else None
-        if known is None and self.context_window_model == model:
-            before = self.context_window
-        least = min(filter(None, (before, window)), default=None)
+        least = min(filter(None, (known.window if known else None, window)), default=None)
         others = [(name, one) for name, one in self.learned.items() if name != model]
         newest = (model, LearnedModel(ratio=ratio, window=least))
         return replace(self, learned=dict([*others, newest][-_MODELS_KEPT:]))

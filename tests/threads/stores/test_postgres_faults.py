@@ -137,7 +137,7 @@ def test_deadlock_is_tried_again(postgres_dsn: str) -> None:
                 )
             await thread.add_message(Message.user("x"))
             link.sql = {**link.sql, "ask": b"SELECT last_value FROM foldline.tries"}
-            ((tries,),) = await link.read("ask", {})
+            ((tries,),) = await link.ask("ask", {})
             return int(tries)
 
     assert asyncio.run(live()) == 3
@@ -155,7 +155,7 @@ async def test_few_connections(postgres_dsn: str) -> None:
     )
     await link.open()
     link.sql = {**link.sql, "sleep": b"SELECT pg_sleep(1.2)"}
-    done = await asyncio.gather(*(link.read("sleep", {}) for _ in range(3)))
+    done = await asyncio.gather(*(link.ask("sleep", {}) for _ in range(3)))
     await link.close()
 
     assert most <= 2
@@ -171,7 +171,7 @@ def test_cancelled_calls_return_their_connections(postgres_dsn: str) -> None:
             link = store.context.storage.link  # type: ignore[attr-defined]
             link.sql = {**link.sql, "sleep": b"SELECT pg_sleep(60)"}
             for _ in range(4):
-                reading = asyncio.create_task(link.read("sleep", {}))
+                reading = asyncio.create_task(link.ask("sleep", {}))
                 await asyncio.sleep(0.05)
                 reading.cancel()
                 with pytest.raises(asyncio.CancelledError):

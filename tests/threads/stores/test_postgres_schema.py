@@ -93,7 +93,7 @@ def test_an_older_store_becomes_a_new_one(postgres_dsn: str, name: str) -> None:
 
 
 def test_a_store_that_noted_no_due_folds_keeps_what_it_holds(postgres_dsn: str) -> None:
-    """A schema of format 3 gets what is new, with its threads as they were."""
+    """A schema of format 3 gets due times and leases, with its threads as they were."""
     write(postgres_dsn)
     write(postgres_dsn, schema="fresh")
     execute(
@@ -104,24 +104,6 @@ def test_a_store_that_noted_no_due_folds_keeps_what_it_holds(postgres_dsn: str) 
             DROP COLUMN fold_due_since, DROP COLUMN holder, DROP COLUMN held_until;
         DROP FUNCTION commit_change, seconds_now;
         DELETE FROM migrations WHERE number > 3;
-        """,
-    )
-
-    assert write(postgres_dsn) == ["x", "x"]
-    assert catalog(postgres_dsn) == catalog(postgres_dsn, "fresh")
-
-
-def test_a_store_without_leases_keeps_what_it_holds(postgres_dsn: str) -> None:
-    """A schema of the format before leases gets their columns, with its threads as they were."""
-    write(postgres_dsn)
-    write(postgres_dsn, schema="fresh")
-    execute(
-        postgres_dsn,
-        """
-        SET search_path TO foldline;
-        ALTER TABLE threads DROP COLUMN holder, DROP COLUMN held_until;
-        DROP FUNCTION commit_change, seconds_now;
-        DELETE FROM migrations WHERE number = (SELECT max(number) FROM migrations);
         """,
     )
 
@@ -262,7 +244,7 @@ def test_durability(postgres_dsn: str, durability: str, shown: str, default: str
         async with PostgresStore(postgres_dsn, durability=durability) as store:  # type: ignore[arg-type]
             link = store.context.storage.link  # type: ignore[attr-defined]
             link.sql = {**link.sql, "ask": b"SELECT current_setting('synchronous_commit')"}
-            ((value,),) = await link.read("ask", {})
+            ((value,),) = await link.ask("ask", {})
             return str(value)
 
     assert asyncio.run(live()) == shown

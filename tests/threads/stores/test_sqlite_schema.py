@@ -96,7 +96,7 @@ def test_an_old_file_gets_the_tables_of_a_new_one(name: str, tmp_path: Path) -> 
 
 
 def test_a_file_that_noted_no_due_folds_keeps_what_it_holds(tmp_path: Path) -> None:
-    """A file of format 4 gets what is new, with its threads as they were."""
+    """A file of format 4 gets due times and leases, with its threads as they were."""
     path = tmp_path / "a.db"
     write(path)
     names = ("fold_due_since", "holder", "held_until")
@@ -108,18 +108,6 @@ def test_a_file_that_noted_no_due_folds_keeps_what_it_holds(tmp_path: Path) -> N
     assert write(path) == ["x", "x"]
     assert header(path) == (APPLICATION_ID, NEWEST_SCHEMA)
     assert "threads_due" in {name for _, name, _ in catalog(path)}
-
-
-def test_a_file_without_leases_keeps_what_it_holds(tmp_path: Path) -> None:
-    """A file of the format before leases gets their columns, with its threads as they were."""
-    path = tmp_path / "a.db"
-    write(path)
-    execute(path, *(f"ALTER TABLE threads DROP COLUMN {name}" for name in ("holder", "held_until")))
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        number_in(connection)._replace(schema=NEWEST_SCHEMA - 1).write(connection)
-
-    assert write(path) == ["x", "x"]
-    assert header(path) == (APPLICATION_ID, NEWEST_SCHEMA)
 
 
 def _newer(path: Path) -> None:

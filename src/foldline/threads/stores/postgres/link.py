@@ -268,15 +268,8 @@ class PostgresLink:
             pool, self._pool = self._pool, None
             await pool.close(self._timeout)
 
-    async def read(self, name: str, values: Values) -> Answer:
-        """Return the rows of a statement that is harmless when repeated."""
-        answer = await self.ask(name, values)
-        if isinstance(answer, Broken):
-            raise StoreError(answer.reason)
-        return answer
-
     async def ask(self, name: str, values: Values) -> Answer | Broken:
-        """Return the same, or `Broken` if the server never answered."""
+        """Return the rows of a statement that is harmless when repeated, or `Broken`."""
         answer = await self.write(name, values)
         for _ in range(_ATTEMPTS - 1):
             if not isinstance(answer, Broken) or answer.is_late:

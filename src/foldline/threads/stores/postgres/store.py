@@ -224,8 +224,10 @@ class PostgresStorage:
         """Let *lease* last as long from now on, by the server's clock, if its holder still has it."""
         place = {"tenant": key.tenant, "id": key.id}
         values = {**place, "holder": lease.holder, "seconds": float(lease.seconds)}
-        # Harmless when repeated, like a read.
-        return bool(await self.link.read("hold", values))
+        answer = await self.link.ask("hold", values)
+        if isinstance(answer, Broken):
+            raise StoreError(answer.reason)
+        return bool(answer)
 
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
