@@ -15,12 +15,13 @@ of `trim_messages`, given either, both for what is dropped and for what is summa
 
 import gc
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bench import measure, plain_lists, prepare, workload
+from bench.messages import message_of
 from bench.peers.child import Peer
+from bench.peers.timed import timed
 from foldline import History, HistoryReducer, HistoryReductionConfig
 
 
@@ -42,9 +43,7 @@ _NAMES = {
 
 def _once(work: Callable[[], object]) -> float:
     gc.collect()
-    started = time.process_time()
-    work()
-    return time.process_time() - started
+    return timed(work, times=1)[0]
 
 
 class Fold(NamedTuple):
@@ -109,7 +108,7 @@ def _times(ours: Sequence[float], theirs: Sequence[float | None]) -> list[float 
 
 
 def _kept(size: int) -> float:
-    history = History(map(prepare.message_of, workload.texts(size)))
+    history = History(map(message_of, workload.texts(size)))
 
     def folds() -> int:
         for _ in range(20):

@@ -14,19 +14,20 @@ dictionaries at most 3 times theirs, and at most half of LangChain's time.
 import copy
 import hashlib
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from bench import measure, plain_lists, workload
+from bench.messages import message_of
 from bench.peers.child import Peer
+from bench.peers.timed import timed
+from bench.workload import Text
 from foldline import (
     History,
     HistoryReducer,
     HistoryReductionConfig,
     HistoryReductionState,
-    Message,
     ReducedHistory,
     ReductionCache,
 )
@@ -44,7 +45,6 @@ CONFIG = HistoryReductionConfig(
     summarization_threshold=SLACK,
 )
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-Text = tuple[str, str]
 
 
 def floor(texts: list[Text]) -> Callable[[Text, Text], int]:
@@ -79,11 +79,6 @@ def floor(texts: list[Text]) -> Callable[[Text, Text], int]:
         return len([summary, *history[cut:]])
 
     return turn
-
-
-def message_of(text: Text) -> Message:
-    """Return a message of ours."""
-    return Message.user(text[1]) if text[0] == "user" else Message.assistant(text[1])
 
 
 def reducer_of(cache: ReductionCache | None = None) -> HistoryReducer:
@@ -208,19 +203,16 @@ def plain(size: int, kind: str, peer: Peer) -> Plain:
     if is_read:
         peer.ask("load", kind, size)
     rounds = [
-        (_once(least, times), _once(ours, times), peer.ask("hit", 1) if is_read else None)
+        (
+            timed(least, times=times)[0],
+            timed(ours, times=times)[0],
+            peer.ask("hit", 1) if is_read else None,
+        )
         for _ in range(ROUNDS)
     ]
     compared, taken, asked = zip(*rounds, strict=True)
     theirs = None if None in asked else statistics.median(asked)
     return Plain(statistics.median(compared), statistics.median(taken), theirs)
-
-
-def _once(turn: Callable[[], int], times: int) -> float:
-    started = time.process_time()
-    for _ in range(times):
-        turn()
-    return (time.process_time() - started) / times
 
 
 def run() -> dict[str, Any]:

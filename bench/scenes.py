@@ -26,9 +26,6 @@ from foldline.replay.optimum import optimal_bill
 from foldline.replay.tape import Tape
 
 
-__all__ = ["MODEL", "Goal", "break_even", "chats", "decisions", "reported", "shown"]
-
-
 class Goal(Struct, frozen=True):
     """A figure, and the most that it may be; None if it is only shown."""
 

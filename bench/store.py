@@ -32,10 +32,12 @@ from typing import Any
 from msgspec import structs
 
 from bench import measure, workload
+from bench.messages import message_of
 from bench.peers.child import peers
 from bench.peers.floor import LAST, MODES, Floor
 from bench.peers.sealed_floor import SealedFloor
 from bench.peers.timed import Took, awaited
+from bench.workload import Text
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.messages import Message
@@ -65,14 +67,7 @@ REDUCTION = HistoryReductionState(
     target_count=LAST,
     reduction_threshold=5,
 )
-Text = tuple[str, str]
 Pair = tuple[Text, Text]
-
-
-def message_of(text: Text) -> Message:
-    """Return a message of a role and a text."""
-    role, said = text
-    return Message.user(said) if role == "user" else Message.assistant(said)
 
 
 class Kept:

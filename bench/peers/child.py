@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -98,10 +98,8 @@ def peers(modules: Mapping[str, str], *arguments: str) -> dict[str, Child]:
     return {name: child for name, child in found.items() if child.is_ready()}
 
 
-def serve(calls: Mapping[str, Callable[..., Any]]) -> None:
-    """
-    Answer until nobody asks any more, with what *calls* have under the name that is asked for.
-    """
+def serve(contestant: object) -> None:
+    """Answer until nobody asks any more, with what *contestant* has under the name that is asked for."""
     answers = sys.stdout
     # Whatever a library prints is not an answer.
     sys.stdout = sys.stderr
@@ -111,5 +109,5 @@ def serve(calls: Mapping[str, Callable[..., Any]]) -> None:
             answers.write("true\n")
             answers.flush()
             continue
-        answers.write(json.dumps(calls[name](*values)) + "\n")
+        answers.write(json.dumps(getattr(contestant, name)(*values)) + "\n")
         answers.flush()

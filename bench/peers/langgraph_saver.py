@@ -66,5 +66,4 @@ class Graph:
 
 if __name__ == "__main__":
     measure.pin()
-    contestant = Graph(Path(sys.argv[1]))
-    serve({"grow": contestant.grow, "turns": contestant.turns})
+    serve(Graph(Path(sys.argv[1])))
