@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from bench import measure, plain_lists, prepare, workload
 from bench.messages import message_of
-from bench.peers.child import Peer
+from bench.peers.child import Child, peers
 from bench.peers.timed import timed
 from foldline import History, HistoryReducer, HistoryReductionConfig
 
@@ -51,23 +51,22 @@ class Fold(NamedTuple):
 
     ours: float
     second: float
-    dictionaries: float | None
-    objects: float | None
+    dictionaries: float | None = None
+    objects: float | None = None
 
 
-def _lists(size: int, kind: str, peer: Peer) -> Fold:
+def _lists(size: int, kind: str, peer: Child | None) -> Fold:
     """Return the median seconds, measured in turns."""
     items = plain_lists.KINDS[kind](size)
-    is_read = kind in plain_lists.PEER_KINDS
-    if is_read:
-        peer.ask("load", kind, size)
-    asked = ("trim_dictionaries", "trim") if is_read else ()
-    rounds = [(*_twice(items), *(peer.ask(one, 1) for one in asked)) for _ in range(ROUNDS)]
-    medians = [None if None in row else statistics.median(row) for row in zip(*rounds, strict=True)]
-    ours, second, *theirs = medians
-    assert ours is not None
-    assert second is not None
-    return Fold(ours, second, *theirs) if theirs else Fold(ours, second, None, None)
+    if peer is None or kind not in plain_lists.PEER_KINDS:
+        rounds = [_twice(items) for _ in range(ROUNDS)]
+        return Fold(*map(statistics.median, zip(*rounds, strict=True)))
+    peer.ask("load", kind, size)
+    rounds = [
+        (*_twice(items), peer.ask("trim_dictionaries", 1), peer.ask("trim", 1))
+        for _ in range(ROUNDS)
+    ]
+    return Fold(*map(statistics.median, zip(*rounds, strict=True)))
 
 
 def _twice(items: list[dict[str, Any]]) -> tuple[float, float]:
@@ -79,7 +78,7 @@ def _twice(items: list[dict[str, Any]]) -> tuple[float, float]:
 def run() -> dict[str, Any]:
     """Measure the first fold at all sizes, and the peer where its environment exists."""
     figures: dict[str, Any] = {"sizes": list(SIZES)}
-    peer = Peer("bench.peers.langchain_lists")
+    peer = peers({"langchain": "bench.peers.langchain_lists"}).get("langchain")
     kept = [_kept(size) for size in SIZES]
     summary = [_summarized(size) for size in SIZES]
     for kind in plain_lists.KINDS:
@@ -88,8 +87,9 @@ def run() -> dict[str, Any]:
         figures[f"{kind}_second_ms"] = [row.second * 1e3 for row in rows]
         if kind == "text":
             figures |= _figures("history", kept, rows) | _figures("summary", summary, rows)
-    peer.close()
-    return figures | {"with_digest_ms": _once(_with_digest) * 1e3, "peer_missing": peer.missing}
+    if peer is not None:
+        peer.close()
+    return figures | {"with_digest_ms": _once(_with_digest) * 1e3}
 
 
 def _figures(name: str, ours: Sequence[float], rows: Sequence[Fold]) -> dict[str, Any]:

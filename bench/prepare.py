@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from bench import measure, plain_lists, workload
 from bench.messages import message_of
-from bench.peers.child import Peer
+from bench.peers.child import Child, peers
 from bench.peers.timed import timed
 from bench.workload import Text
 from foldline import (
@@ -191,7 +191,7 @@ class Plain(NamedTuple):
     peer: float | None
 
 
-def plain(size: int, kind: str, peer: Peer) -> Plain:
+def plain(size: int, kind: str, peer: Child | None) -> Plain:
     """Return the median seconds on *size* dictionaries of *kind*, measured in turns."""
     make, times = plain_lists.KINDS[kind], max(3, 30_000 // size)
     said = make(4 * times + 4)
@@ -199,19 +199,20 @@ def plain(size: int, kind: str, peer: Peer) -> Plain:
     new = [said[at + 3 : at + 5] for at in range(0, 4 * times, 4)]
     least, ours = comparison(make(size)), on_dictionaries(make(size)[:-1], new)
     ours()
-    is_read = kind in plain_lists.PEER_KINDS
-    if is_read:
+    if kind not in plain_lists.PEER_KINDS:
+        peer = None
+    if peer is not None:
         peer.ask("load", kind, size)
     rounds = [
         (
             timed(least, times=times)[0],
             timed(ours, times=times)[0],
-            peer.ask("hit", 1) if is_read else None,
+            None if peer is None else peer.ask("hit", 1),
         )
         for _ in range(ROUNDS)
     ]
     compared, taken, asked = zip(*rounds, strict=True)
-    theirs = None if None in asked else statistics.median(asked)
+    theirs = None if peer is None else statistics.median(asked)
     return Plain(statistics.median(compared), statistics.median(taken), theirs)
 
 
@@ -220,21 +221,21 @@ def run() -> dict[str, Any]:
     new = workload.texts(2 * TURNS, seed=9)
     floors, ours = [], []
     lists: dict[str, list[Plain]] = {name: [] for name in plain_lists.KINDS}
-    peer = Peer("bench.peers.langchain_lists")
+    peer = peers({"langchain": "bench.peers.langchain_lists"}).get("langchain")
     for size in SIZES:
         texts = workload.texts(size)
         floors.append(seconds(floor(texts), new, TURNS))
         ours.append(seconds(on_history(texts, new), new, TURNS))
         for name, rows in lists.items():
             rows.append(plain(size, name, peer))
-    peer.close()
+    if peer is not None:
+        peer.close()
     figures: dict[str, Any] = {
         "sizes": list(SIZES),
         "floor_us": [one * 1e6 for one in floors],
         "history_us": [one * 1e6 for one in ours],
         "history_exponent": measure.exponent(SIZES, ours),
         "times_floor": [ours[at] / floors[at] for at in range(len(SIZES))],
-        "peer_missing": peer.missing,
     }
     for name, rows in lists.items():
         figures[f"{name}_compare_us"] = [row.compare * 1e6 for row in rows]

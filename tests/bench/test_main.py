@@ -55,19 +55,14 @@ def test_a_missing_peer_is_a_row_that_says_so(
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_a_peer_that_does_not_run_answers_nothing(
+def test_a_peer_that_does_not_run_is_left_out(
     monkeypatch: pytest.MonkeyPatch, *, is_there: bool
 ) -> None:
-    """An environment without the package, or none at all, has no figures and no traceback."""
+    """An environment without the package, or none at all, has no contestant and no traceback."""
     python = Path(sys.executable) if is_there else child.ROOT / "nowhere"
     monkeypatch.setattr(child, "PYTHON", python)
-    peer = child.Peer("bench.peers.no_such_peer")
 
-    assert peer.ask("load", "text", 10) is None
-    assert peer.ask("hit", 1) is None
-    peer.close()
-    assert ("does not run" in peer.missing) == is_there
-    assert bool(peer.missing)
+    assert child.peers({"none": "bench.peers.no_such_peer"}) == {}
 
 
 def test_a_goal_without_its_peer_is_not_met(
