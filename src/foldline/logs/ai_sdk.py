@@ -8,8 +8,6 @@ Sources and data are for the screen. Of the latter only lists with calls are rea
 from collections.abc import Iterator
 from typing import Any, cast
 
-from msgspec.structs import replace
-
 from foldline.history.formats.wire import (
     Object,
     blocks_in,
@@ -19,7 +17,6 @@ from foldline.history.formats.wire import (
     maybe_list,
     maybe_object,
     maybe_text,
-    maybe_time,
     media_from_url,
     text_block,
 )
@@ -28,7 +25,7 @@ from foldline.history.messages import Message, Role
 from foldline.history.parts import BlobPart, Part, ReasoningPart, TextPart
 from foldline.logs.bodies import answers, call_of, read_bodies, response_of
 from foldline.logs.document import Document
-from foldline.logs.importer import Importer, Session, first_items
+from foldline.logs.importer import Importer, Session, first_items, stamped
 
 
 _ROLES = ("system", "user", "assistant", "tool")
@@ -64,14 +61,12 @@ def _read(document: Document) -> tuple[Session, ...]:
 
 
 def messages_from_ai_sdk(item: Object) -> Iterator[Message]:
-    """Yield what *item* says: each step, and the results of its calls."""
+    """Return what *item* says: each step, and the results of its calls."""
     role = cast("Role", check_role(item.get("role"), _ROLES))
-    id, created_at = first_text(item, "id") or None, maybe_time(item.get("createdAt"))
     blocks = [*_blocks(item)]
     pieces = ((block.get("type"), [*_parts(block)], [*_result(block)]) for block in blocks)
     kept = [(said, results) for kind, said, results in pieces if said or results or kind == _STEP]
-    for number, message in enumerate(answers(kept, role)):
-        yield replace(message, id=None if number else id, created_at=created_at)
+    return stamped(answers(kept, role), item.get("createdAt"), first_text(item, "id"))
 
 
 def _blocks(item: Object) -> Iterator[Object]:

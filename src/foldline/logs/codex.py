@@ -32,7 +32,6 @@ from foldline.history.formats.wire import (
     maybe_list,
     maybe_object,
     maybe_text,
-    maybe_time,
 )
 from foldline.history.messages import Message
 from foldline.logs.bodies import texts_in
@@ -124,8 +123,7 @@ def _take(log: _Log, line: Object) -> None:
             message = _message(payload)
             if message.role == "assistant":
                 log.answer = len(log.messages)
-            created_at = maybe_time(line.get("timestamp"))
-            log.messages.append(replace(message, created_at=created_at))
+            log.say([message], line.get("timestamp"))
         case "inter_agent_communication" if payload.get("content"):
             log.messages.append(_message({**payload, "type": _AGENT}))
         case "compacted":

@@ -18,6 +18,7 @@ from foldline.history.formats.wire import (
     first_text,
     maybe_list,
     maybe_object,
+    maybe_time,
 )
 from foldline.history.messages import Message
 from foldline.history.parts import Part, TextPart
@@ -82,6 +83,10 @@ class Reading:
         # How many records of each kind were left out.
         self.skipped = Counter[str]()
 
+    def say(self, said: Iterable[Message], time: Any) -> None:
+        """Add what is *said* at the *time* that the log has."""
+        self.messages.extend(stamped(said, time))
+
     def compact(self, compaction: Object, size: str = "") -> None:
         """Keep what an agent's own *compaction* wrote beside the message before it, not as one."""
         place = "before message 0"
@@ -103,6 +108,14 @@ class Reading:
             messages=tuple(self.messages),
             notes=(*self.notes, *skipped),
         )
+
+
+def stamped(said: Iterable[Message], time: Any, id: str = "") -> Iterator[Message]:
+    """Yield what is *said* at one *time* in a log, whose *id*, if there is one, the first of it gets."""
+    created_at = maybe_time(time)
+    for message in said:
+        yield replace(message, id=id or message.id, created_at=created_at)
+        id = ""
 
 
 def printed_message(said: str | tuple[Part, ...], *, name: str) -> Message:

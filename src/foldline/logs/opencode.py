@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
 
-from msgspec.structs import replace
-
 from foldline.history.formats.responses import usage_apart
 from foldline.history.formats.wire import (
     Object,
@@ -22,7 +20,6 @@ from foldline.history.formats.wire import (
     maybe_list,
     maybe_object,
     maybe_text,
-    maybe_time,
     media_from_url,
     scalars,
 )
@@ -76,8 +73,7 @@ def _take(log: Reading, item: Object) -> None:
         return
     else:
         said = [*_answered(info, parts)]
-    created_at = maybe_time(maybe_object(info.get("time")).get("created"))
-    log.messages.extend(replace(one, created_at=created_at) for one in said)
+    log.say(said, maybe_object(info.get("time")).get("created"))
 
 
 def _asked(parts: Iterable[Object]) -> Iterator[Message]:

@@ -14,8 +14,6 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import chain
 
-from msgspec.structs import replace
-
 from foldline.history.formats.responses import read_response
 from foldline.history.formats.wire import (
     Object,
@@ -24,7 +22,6 @@ from foldline.history.formats.wire import (
     maybe_list,
     maybe_object,
     maybe_text,
-    maybe_time,
     media_from_url,
 )
 from foldline.history.messages import Message, NativeFormat
@@ -83,9 +80,7 @@ def _take(run: _Run, event: Object) -> None:
     if is_event(event):
         take_event(run, event)
         return
-    created_at = maybe_time(event.get("timestamp"))
-    said = (replace(message, created_at=created_at) for message in _messages(event, run))
-    run.messages.extend(said)
+    run.say(_messages(event, run), event.get("timestamp"))
 
 
 def _messages(event: Object, run: _Run) -> tuple[Message, ...]:
