@@ -6,6 +6,7 @@ Sources and data are for the screen. Of the latter only lists with calls are rea
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, cast
 
 from foldline.history.formats.wire import (
@@ -25,7 +26,7 @@ from foldline.history.messages import Message, Role
 from foldline.history.parts import BlobPart, Part, ReasoningPart, TextPart
 from foldline.logs.bodies import answers, call_of, read_bodies, response_of
 from foldline.logs.document import Document
-from foldline.logs.importer import Importer, Session, first_items, stamped
+from foldline.logs.importer import Importer, first_items, stamped
 
 
 _ROLES = ("system", "user", "assistant", "tool")
@@ -50,14 +51,8 @@ def is_ai_sdk(value: Any) -> bool:
     return has_calls or ("parts" in item and has_text)
 
 
-def _read(document: Document) -> tuple[Session, ...]:
-    return read_bodies(
-        document,
-        format=AI_SDK.name,
-        key="messages",
-        rules=lambda body: [maybe_text(body.get("system"))],
-        read=messages_from_ai_sdk,
-    )
+def _rules(body: Object) -> list[str]:
+    return [maybe_text(body.get("system"))]
 
 
 def messages_from_ai_sdk(item: Object) -> Iterator[Message]:
@@ -134,6 +129,6 @@ AI_SDK = Importer(
     name="ai-sdk",
     description="messages of the Vercel AI SDK (UIMessage, or ModelMessage with calls)",
     matches=_matches,
-    read=_read,
+    read=partial(read_bodies, key="messages", rules=_rules, read=messages_from_ai_sdk),
 )
 """The importer of the AI SDK's messages."""

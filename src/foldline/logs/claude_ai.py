@@ -24,7 +24,7 @@ from foldline.history.unnamed import with_ids
 from foldline.logs.bodies import answers, call_of, response_of, texts_in
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
-from foldline.logs.importer import Importer, Reading, Session, lists_in, read_all, stamped
+from foldline.logs.importer import Importer, Reading, Session, by_lists, read_all, stamped
 
 
 _LIST = "chat_messages"
@@ -33,10 +33,6 @@ _SENDERS = ("human", "assistant")
 
 def _matches(document: Document) -> bool:
     return isinstance(maybe_object(document.first).get(_LIST), list)
-
-
-def _read(document: Document) -> tuple[Session, ...]:
-    return tuple(_session(held, items) for held, items in lists_in(document, _LIST))
 
 
 def _session(held: Object, items: Iterable[Record]) -> Session:
@@ -48,7 +44,7 @@ def _session(held: Object, items: Iterable[Record]) -> Session:
         chat.skipped["message of a left branch"] = len(left)
     kept = [record for record, fields in given if first_text(fields, "uuid") not in left]
     chat.messages += with_ids(read_all(kept, partial(_messages, chat), "the message"))
-    return chat.session(CLAUDE_AI.name)
+    return chat.session()
 
 
 def _linked(fields: Object) -> Line:
@@ -95,6 +91,6 @@ CLAUDE_AI = Importer(
     name="claude-ai",
     description="export of Claude.ai (conversations.json)",
     matches=_matches,
-    read=_read,
+    read=by_lists(_session, _LIST),
 )
 """The importer of Claude.ai's exports."""

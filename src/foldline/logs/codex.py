@@ -95,7 +95,7 @@ def _session(records: Iterable[Record]) -> Session:
     said = any(log.instructions in message.text for message in log.messages)
     if log.instructions and not said:
         log.messages.insert(0, Message.system(log.instructions))
-    return log.session(CODEX.name)
+    return log.session()
 
 
 def _wrapped(payload: Object) -> Object:

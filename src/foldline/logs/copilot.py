@@ -43,7 +43,7 @@ def _read(document: Document) -> tuple[Session, ...]:
     for records in sections(document.records, _named):
         log = Reading()
         read_each(records, partial(_take, log), "the event")
-        sessions.append(log.session(COPILOT.name))
+        sessions.append(log.session())
     return tuple(sessions)
 
 

@@ -66,7 +66,7 @@ def _session(records: Sequence[Record]) -> Session:
     read_each(records, partial(_take, log), "the line")
     said = chain.from_iterable(_messages(log, record) for record in log.said.values())
     log.messages.extend(with_ids(said))
-    return log.session(GEMINI_CLI.name)
+    return log.session()
 
 
 def _take(log: _Log, line: Object) -> None:

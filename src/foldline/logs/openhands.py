@@ -31,8 +31,8 @@ from foldline.logs.importer import (
     Importer,
     Reading,
     Session,
+    by_lists,
     first_item,
-    lists_in,
     printed_message,
     read_each,
 )
@@ -63,17 +63,10 @@ def _matches(document: Document) -> bool:
     return bool(kinds) and "source" in event and "role" not in event
 
 
-def _read(document: Document) -> tuple[Session, ...]:
-    return tuple(
-        _session(first_text(held, "instance_id"), events)
-        for held, events in lists_in(document, *_LISTS, item="event")
-    )
-
-
-def _session(id: str, events: Iterable[Record]) -> Session:
-    run = _Run(id)
+def _session(held: Object, events: Iterable[Record]) -> Session:
+    run = _Run(first_text(held, "instance_id"))
     read_each(events, partial(_take, run), "the event")
-    return run.session(OPENHANDS.name)
+    return run.session()
 
 
 def _take(run: _Run, event: Object) -> None:
@@ -150,6 +143,6 @@ OPENHANDS = Importer(
     name="openhands",
     description="event log of OpenHands (a list of events, or result records with one each)",
     matches=_matches,
-    read=_read,
+    read=by_lists(_session, *_LISTS, item="event"),
 )
 """The importer of OpenHands' event logs."""

@@ -85,7 +85,7 @@ def _session(records: Sequence[Record]) -> Session:
     lines = [maybe_object(record.value) for record in records]
     log.left = abandoned([_linked(line) for line in lines if "parentId" in line])
     read_each(records, partial(_take, log), "the line")
-    return log.session(PI.name)
+    return log.session()
 
 
 def _linked(line: Object) -> Line:
