@@ -23,8 +23,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from bench.fits import joined, sessions, steps
+from bench.goals import Goal
 from bench.peers.child import Child, peers
-from bench.scenes import MODEL, Goal, break_even, chats, decisions, reported, shown
+from bench.scenes import MODEL, break_even, chats, decisions, reported, shown
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message

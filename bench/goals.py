@@ -12,13 +12,13 @@ from foldline.replay.quality.figures import Share
 from foldline.replay.quality.ways import DIGEST, WAYS
 
 
-class Goal(Struct, frozen=True, kw_only=True):
+class Goal(Struct, frozen=True):
     """A figure, and what it has to be at least, or at most; None if nothing is asked of it."""
 
     name: str
     figure: float
-    least: float | None = None
     most: float | None = None
+    least: float | None = None
     n: int | None = None
     shares: Mapping[str, Share] = {}
     """What each way keeps, if several are compared."""

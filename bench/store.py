@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import cycle, islice
+from itertools import cycle, islice, product
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -181,59 +181,50 @@ class Field:
     def __init__(self, folder: Path) -> None:
         """Let them keep it in *folder*."""
         texts = workload.texts(4_000)
-        self.floor = Floor(folder / "floor.db", texts)
-        self.sealed = SealedFloor(folder / "sealed.db", texts)
         self.kept = Kept(folder / "foldline.db", texts)
+        self.own: dict[str, Floor | Kept] = {
+            "floor": Floor(folder / "floor.db", texts),
+            "sealed": SealedFloor(folder / "sealed.db", texts),
+            "foldline": self.kept,
+        }
         others = {
             "openai": "bench.peers.openai_session",
             "langgraph": "bench.peers.langgraph_saver",
         }
-        found = peers(others, str(folder))
-        self.session = found.get("openai")
-        self.graph = found.get("langgraph")
+        self.others = peers(others, str(folder))
 
     def grow(self, size: int) -> None:
         """Bring every conversation to *size* messages."""
-        self.floor.grow(size)
-        self.sealed.grow(size)
-        self.kept.grow(size)
-        if self.session is not None:
-            self.session.ask("grow", size)
-        if self.graph is not None and size in SLOW_SIZES:
-            self.graph.ask("grow", size)
+        for one in self.own.values():
+            one.grow(size)
+        for name, child in self.others.items():
+            if name != "langgraph" or size in SLOW_SIZES:
+                child.ask("grow", size)
 
     def close(self) -> None:
         """Let all of them end."""
-        self.floor.close()
-        self.sealed.close()
-        self.kept.close()
-        for child in (self.session, self.graph):
-            if child is not None:
-                child.close()
+        for one in (*self.own.values(), *self.others.values()):
+            one.close()
 
     def calls(self, size: int) -> dict[str, Callable[[], Took]]:
         """Return what one round at *size* messages consists of."""
         found: dict[str, Callable[[], Took]] = {}
-        for mode in MODES:
-            found[f"floor_{mode}"] = partial(self.floor.turns, mode, TURNS, WARM)
-            found[f"sealed_{mode}"] = partial(self.sealed.turns, mode, TURNS, WARM)
-            found[f"foldline_{mode}"] = partial(self.kept.turns, mode, TURNS, WARM)
-        found["floor_load"] = lambda: self.floor.loads(LOADS)
-        found["sealed_load"] = lambda: self.sealed.loads(LOADS)
-        found["foldline_load"] = lambda: self.kept.loads(LOADS)
+        for mode, (name, one) in product(MODES, self.own.items()):
+            found[f"{name}_{mode}"] = partial(one.turns, mode, TURNS, WARM)
+        for name, one in self.own.items():
+            found[f"{name}_load"] = partial(one.loads, LOADS)
         found["foldline_window"] = lambda: self.kept.windows(LOADS)
         found["foldline_first_load"] = lambda: self.kept.first(LOADS, window=False)
         found["foldline_first_window"] = lambda: self.kept.first(LOADS, window=True)
-        session, graph = self.session, self.graph
+        session, graph = self.others.get("openai"), self.others.get("langgraph")
         if session is not None:
             found["openai"] = lambda: session.ask("turns", TURNS, WARM)
             found["openai_load"] = lambda: session.ask("loads", LOADS)
         if graph is not None and size in SLOW_SIZES:
             found["langgraph"] = lambda: graph.ask("turns", 2, 0)
         if size == WHOLE:
-            found["floor_whole"] = lambda: self.floor.whole(1)
-            found["sealed_whole"] = lambda: self.sealed.whole(1)
-            found["foldline_whole"] = lambda: self.kept.whole(1)
+            for name, one in self.own.items():
+                found[f"{name}_whole"] = partial(one.whole, 1)
             if session is not None:
                 found["openai_whole"] = lambda: session.ask("whole", 1)
         return found

@@ -99,11 +99,7 @@ class Contestant(Protocol):
         ...
 
     async def grow(self, said: Sequence[Said]) -> None:
-        """Store *said*, in bulk."""
-        ...
-
-    async def settle(self) -> None:
-        """Do once what a long conversation has behind it: its first reduction."""
+        """Store *said*, in bulk, and the first reduction that a long conversation has behind it."""
         ...
 
     async def turn(self, text: str) -> None:
@@ -182,7 +178,6 @@ class Arena:
             talk, contestant = Talk(), self._make()
             await contestant.open(folder, Script(talk), Disk(), mode=mode)
             await contestant.grow(talk.take(size))
-            await contestant.settle()
             await contestant.close()
             self._grown[size, mode] = folder
         return self._grown[size, mode]
