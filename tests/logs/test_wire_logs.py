@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from foldline.errors import FormatError
 from foldline.history.codec import encode_history, encode_message
 from foldline.history.messages import Message, Usage
 from foldline.logs import read_sessions
@@ -26,32 +25,6 @@ SAID = {"type": "text", "text": "Yes."}
 ITEM = {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"}
 OTEL = {"role": "user", "parts": [{"type": "text", "content": "Hi."}]}
 OWN = (Message.user("Hi.", id="1"), Message.assistant("Yes."))
-
-
-@pytest.mark.parametrize(
-    ("body", "format"),
-    [
-        ({"model": "t", "messages": [HI], "max_tokens": 1, "tools": [{}]}, "openai-chat"),
-        ({"model": "t", "messages": [HI], "max_tokens": 1, "system": "S"}, "anthropic"),
-        ({"model": "t", "messages": [HI], "tools": [{"input_schema": {}}]}, "anthropic"),
-        ({"model": "t", "messages": [HI, USE]}, "anthropic"),
-        ({"messages": [HI, USE]}, "anthropic"),
-        ({"model": "t", "input": [HI, ITEM]}, "openai-responses"),
-        ([HI, ITEM], "openai-responses"),
-        ([{"type": "message", **HI}], "openai-responses"),
-        ([{"role": "user", "content": [{"type": "input_text", "text": "a"}]}], "openai-responses"),
-        ({"gen_ai.input.messages": [OTEL]}, "otel"),
-        ({"model": "t", "messages": [OTEL]}, None),
-        ({"messages": [OTEL]}, None),
-    ],
-)
-def test_signs_tell_the_format(body: Any, format: str | None) -> None:
-    """A body or a list of messages is recognised by what only its vendor writes."""
-    if format is None:
-        with pytest.raises(FormatError, match="no known format fits"):
-            read(body)
-    else:
-        assert read(body)[0].format == format
 
 
 def test_every_body_is_a_session() -> None:

@@ -153,9 +153,7 @@ def _content_part(block: Object) -> ResponseContent:
     match block:
         case {"type": "text" | "input_text" | "output_text", "text": str(text)}:
             return TextPart(text)
-        case {"type": "image_url", "image_url": {"url": str(url)}}:
-            return media_from_url(url, "image")
-        case {"type": "image_url", "image_url": str(url)}:
+        case {"type": "image_url", "image_url": str(url) | {"url": str(url)}}:
             return media_from_url(url, "image")
         case {"type": "image" | "audio" | "video" | "file" as kind}:
             medium = _medium("document" if kind == "file" else kind, block)
