@@ -25,7 +25,6 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import cycle, islice, product
-from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -416,12 +415,11 @@ def run() -> dict[str, Any]:
     return _speed() | _flushes() | _written() | _files() | _counting()
 
 
-def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
-    """Return each goal: what, the figure, NaN where its peer is missing, and the most it may be."""
+def goals(figures: dict[str, Any]) -> list[tuple[str, float | None, float]]:
+    """Return each goal: what, the figure (None if there was no peer), and the most it may be."""
 
-    def worst(name: str) -> float:
-        found: list[float] = figures.get(name, [nan])
-        return max(found)
+    def worst(name: str) -> float | None:
+        return max(figures.get(name, ()), default=None)
 
     return [
         ("a kept turn, flushed, growth exponent", figures["foldline_full_exponent"], 0.05),
