@@ -266,10 +266,16 @@ CODEX = [
     {"type": "response_item", "payload": {"type": "message", **HI}},
 ]
 GEMINI = [{"sessionId": "a", "projectHash": "h"}, GEMINI_CLI]
+COPILOT = [
+    {"type": "session.start", "data": {"sessionId": "a"}},
+    {"type": "user.message", "data": {"content": "Hi."}},
+]
 PI = [{"type": "session", "id": "a"}, {"type": "message", "message": HI}]
 
 
-@pytest.mark.parametrize(("first", "second"), [*permutations([CLAUDE, CODEX, GEMINI, PI], 2)])
+@pytest.mark.parametrize(
+    ("first", "second"), [*permutations([CLAUDE, CODEX, COPILOT, GEMINI, PI], 2)]
+)
 def test_lines_of_two_programs_are_refused(first: list[Any], second: list[Any]) -> None:
     """Those of one would be left out."""
     with pytest.raises(FormatError, match=r"^lines of [a-z-]+ and [a-z-]+: pass a file of each$"):
@@ -289,6 +295,7 @@ def test_lines_of_two_programs_are_refused(first: list[Any], second: list[Any]) 
             [{**GEMINI[0], "messages": [GEMINI_CLI]}],
             {"sessionId": "b", "projectHash": "h", "messages": [GEMINI_CLI]},
         ),
+        (COPILOT, {"type": "session.start", "data": {"sessionId": "b"}}),
         (PI, {"type": "session", "id": "b"}),
     ],
 )
