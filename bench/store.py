@@ -2,10 +2,10 @@
 A conversation that is kept: appending a turn with its state, and reading it again.
 
 Beside foldline stand raw sqlite3 (the floor, `bench/peers/floor.py`), the same with what foldline
-promises of each row (`bench/peers/sealed_floor.py`), the OpenAI Agents SDK's SQLite session and
-LangGraph's SQLite saver, the last two in an environment of their own. All are measured
-at each size in alternating rounds, by the processor time of all threads. A turn is two messages and
-the execution state, and with every third turn a reduction of 1.2 KB.
+promises of each row (`bench/peers/sealed_floor.py`) and the OpenAI Agents SDK's SQLite session, in an
+environment of its own. All are measured at each size in alternating rounds, by the processor time of
+all threads. A turn is two messages and the execution state, and with every third turn a reduction of
+1.2 KB.
 
 Goals: appending and loading grow with an exponent of at most 0.05; a turn costs at most 2.5 times the
 floor where it is not flushed, and where it is at most 3 times the floor and no more than the session;
@@ -51,7 +51,6 @@ from tests.faults.trace import Synced, record
 
 
 SIZES = (200, 2_000, 20_000, 200_000, 1_000_000)
-SLOW_SIZES = (200, 2_000)
 WHOLE = 20_000
 ROUNDS, TURNS, WARM, LOADS = 7, 24, 3, 60
 BATCH = 10_000
@@ -186,24 +185,22 @@ class Field:
             "sealed": SealedFloor(folder / "sealed.db", texts),
             "foldline": self.kept,
         }
-        others = {
-            "openai": "bench.peers.openai_session",
-            "langgraph": "bench.peers.langgraph_saver",
-        }
-        self.others = peers(others, str(folder))
+        found = peers({"openai": "bench.peers.openai_session"}, str(folder))
+        self.session = found.get("openai")
 
     def grow(self, size: int) -> None:
         """Bring every conversation to *size* messages."""
         for one in self.own.values():
             one.grow(size)
-        for name, child in self.others.items():
-            if name != "langgraph" or size in SLOW_SIZES:
-                child.ask("grow", size)
+        if self.session is not None:
+            self.session.ask("grow", size)
 
     def close(self) -> None:
         """Let all of them end."""
-        for one in (*self.own.values(), *self.others.values()):
+        for one in self.own.values():
             one.close()
+        if self.session is not None:
+            self.session.close()
 
     def calls(self, size: int) -> dict[str, Callable[[], Took]]:
         """Return what one round at *size* messages consists of."""
@@ -215,12 +212,10 @@ class Field:
         found["foldline_window"] = lambda: self.kept.windows(LOADS)
         found["foldline_first_load"] = lambda: self.kept.first(LOADS, window=False)
         found["foldline_first_window"] = lambda: self.kept.first(LOADS, window=True)
-        session, graph = self.others.get("openai"), self.others.get("langgraph")
+        session = self.session
         if session is not None:
             found["openai"] = lambda: session.ask("turns", TURNS, WARM)
             found["openai_load"] = lambda: session.ask("loads", LOADS)
-        if graph is not None and size in SLOW_SIZES:
-            found["langgraph"] = lambda: graph.ask("turns", 2, 0)
         if size == WHOLE:
             for name, one in self.own.items():
                 found[f"{name}_whole"] = partial(one.whole, 1)
@@ -268,14 +263,11 @@ def _ratios(figures: dict[str, Any]) -> dict[str, Any]:
         "full_times_sealed": ("foldline_full", "sealed_full"),
         "relaxed_times_sealed": ("foldline_relaxed", "sealed_relaxed"),
         "load_times_sealed": ("foldline_load", "sealed_load"),
-        "whole_times_sealed": ("foldline_whole", "sealed_whole"),
         "sealed_full_times_floor": ("sealed_full", "floor_full"),
         "sealed_relaxed_times_floor": ("sealed_relaxed", "floor_relaxed"),
         "sealed_load_times_floor": ("sealed_load", "floor_load"),
-        "sealed_whole_times_floor": ("sealed_whole", "floor_whole"),
         "floor_full_times_openai": ("floor_full", "openai"),
         "full_times_openai": ("foldline_full", "openai"),
-        "full_times_langgraph": ("foldline_full", "langgraph"),
         "load_times_floor": ("foldline_load", "floor_load"),
         "window_times_floor": ("foldline_window", "floor_load"),
         "first_load_times_floor": ("foldline_first_load", "floor_load"),
