@@ -24,7 +24,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from foldline.history.formats.openai_responses import message_from_openai_responses
-from foldline.history.formats.responses import openai_usage
+from foldline.history.formats.responses import usage_or_none
 from foldline.history.formats.wire import (
     Object,
     first_text,
@@ -183,18 +183,13 @@ def _report(log: _Log, payload: Object) -> None:
     """Give the counts of a `token_count` event to the message that closed the call."""
     info = maybe_object(payload.get("info"))
     report = maybe_object(info.get("last_token_usage"))
-    # Codex writes the counts under names of its own.
-    cached = {
-        "cached_tokens": report.get("cached_input_tokens"),
-        "cache_write_tokens": report.get("cache_write_input_tokens"),
-    }
-    counts = {
-        "input_tokens": report.get("input_tokens"),
-        "output_tokens": report.get("output_tokens"),
-        "input_tokens_details": cached,
-        "output_tokens_details": {"reasoning_tokens": report.get("reasoning_output_tokens")},
-    }
-    usage = openai_usage(counts)
+    usage = usage_or_none(
+        input_tokens=maybe_count(report.get("input_tokens")),
+        output_tokens=maybe_count(report.get("output_tokens")),
+        cache_read_tokens=maybe_count(report.get("cached_input_tokens")),
+        cache_write_tokens=maybe_count(report.get("cache_write_input_tokens")),
+        reasoning_tokens=maybe_count(report.get("reasoning_output_tokens")),
+    )
     if usage and info != log.counted:
         # An event may come again, and what was counted after an answer may be a compaction.
         log.counted = info

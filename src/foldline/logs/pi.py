@@ -24,7 +24,7 @@ from foldline.history.formats.wire import (
     maybe_text,
     scalars,
 )
-from foldline.history.messages import Message, Role, Usage
+from foldline.history.messages import Message, Role
 from foldline.history.parts import (
     BlobPart,
     GenericPart,
@@ -133,7 +133,12 @@ def _message(line: Object) -> Message:
         id=maybe_text(line.get("id")) or None,
         name=maybe_text(said.get("toolName")) or None,
         metadata=metadata or None,
-        usage=_usage(report),
+        usage=usage_apart(
+            fresh=report.get("input"),
+            read=report.get("cacheRead"),
+            written=report.get("cacheWrite"),
+            output=report.get("output"),
+        ),
     )
 
 
@@ -182,15 +187,6 @@ def _bash(said: Object) -> str:
 def _plain(said: Object) -> str:
     """Return the text of a message that pi or an extension of it added."""
     return first_text(said, "summary") or "\n".join(texts_in(said.get("content")))
-
-
-def _usage(report: Object) -> Usage | None:
-    return usage_apart(
-        fresh=report.get("input"),
-        read=report.get("cacheRead"),
-        written=report.get("cacheWrite"),
-        output=report.get("output"),
-    )
 
 
 PI = Importer(
