@@ -16,6 +16,7 @@ of `trim_messages`, given either, both for what is dropped and for what is summa
 import gc
 import statistics
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from bench import measure, plain_lists, prepare, workload
@@ -58,14 +59,11 @@ class Fold(NamedTuple):
 def _lists(size: int, kind: str, peer: Child | None) -> Fold:
     """Return the median seconds, measured in turns."""
     items = plain_lists.KINDS[kind](size)
-    if peer is None or kind not in plain_lists.PEER_KINDS:
-        rounds = [_twice(items) for _ in range(ROUNDS)]
-        return Fold(*map(statistics.median, zip(*rounds, strict=True)))
-    peer.ask("load", kind, size)
-    rounds = [
-        (*_twice(items), peer.ask("trim_dictionaries", 1), peer.ask("trim", 1))
-        for _ in range(ROUNDS)
-    ]
+    theirs: list[Callable[[], float]] = []
+    if peer is not None and kind in plain_lists.PEER_KINDS:
+        peer.ask("load", kind, size)
+        theirs = [partial(peer.ask, name, 1) for name in ("trim_dictionaries", "trim")]
+    rounds = [(*_twice(items), *(one() for one in theirs)) for _ in range(ROUNDS)]
     return Fold(*map(statistics.median, zip(*rounds, strict=True)))
 
 
