@@ -18,7 +18,6 @@ import statistics
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import isnan
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -87,7 +86,7 @@ def judged(runs: Sequence[dict[str, dict[str, Any]]]) -> dict[str, list[Goal]]:
     for name, rows in ((name, rows) for figures in runs for name, rows in goals(figures).items()):
         for what, value, most in rows:
             known = found.setdefault(name, {}).setdefault((what, most), [])
-            if value is not None and not isnan(value):
+            if value is not None:
                 known.append(value)
     return {
         name: [

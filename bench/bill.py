@@ -23,8 +23,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from bench.fits import joined, sessions, steps
-from bench.peers.child import PYTHON, Child
-from bench.scenes import MODEL, Goal, break_even, chats, decisions, reported, shown
+from bench.goals import Goal
+from bench.peers.child import Child, peers
+from bench.scenes import MODEL, break_even, chats, decisions, reported, shown
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
@@ -255,7 +256,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench bill")
     parser.add_argument("--data", type=Path, required=True)
     options = parser.parse_args(arguments)
-    peer = Child(PYTHON, "bench.peers.langchain_bill") if PYTHON.exists() else None
+    peer = peers({"langchain": "bench.peers.langchain_bill"}).get("langchain")
     rows: dict[tuple[str, str], list[tuple[float, str]]] = {}
     goals: list[Goal] = []
     for name, session in sessions(options.data).items():

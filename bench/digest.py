@@ -15,11 +15,8 @@ import asyncio
 import json
 import random
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from bench import measure, workload
@@ -33,7 +30,6 @@ from foldline.reduction.request import SummaryRequest
 COUNT, SIZE, BUDGET = 2_000, 300, 1_200
 LONG_COUNT, LONG_SIZE = 20, 100_000
 WAITS, FOLDS, NAP = 99, 12, 0.001
-ROOT = Path(__file__).resolve().parent.parent
 _CONFIG = HistoryReductionConfig(counting_unit="messages", target_count=2)
 
 
@@ -149,11 +145,7 @@ def measured() -> dict[str, Any]:
 
 def run() -> dict[str, Any]:
     """Measure in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.digest"], capture_output=True, check=True, cwd=ROOT, text=True
-    )
-    figures: dict[str, Any] = json.loads(done.stdout)
-    return figures
+    return measure.apart("bench.digest")
 
 
 def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:

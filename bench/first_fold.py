@@ -15,12 +15,14 @@ of `trim_messages`, given either, both for what is dropped and for what is summa
 
 import gc
 import statistics
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from bench import measure, plain_lists, prepare, workload
-from bench.peers.child import Peer
+from bench.messages import message_of
+from bench.peers.child import Child, peers
+from bench.peers.timed import timed
 from foldline import History, HistoryReducer, HistoryReductionConfig
 
 
@@ -42,9 +44,7 @@ _NAMES = {
 
 def _once(work: Callable[[], object]) -> float:
     gc.collect()
-    started = time.process_time()
-    work()
-    return time.process_time() - started
+    return timed(work, times=1)[0]
 
 
 class Fold(NamedTuple):
@@ -52,23 +52,19 @@ class Fold(NamedTuple):
 
     ours: float
     second: float
-    dictionaries: float | None
-    objects: float | None
+    dictionaries: float | None = None
+    objects: float | None = None
 
 
-def _lists(size: int, kind: str, peer: Peer) -> Fold:
+def _lists(size: int, kind: str, peer: Child | None) -> Fold:
     """Return the median seconds, measured in turns."""
     items = plain_lists.KINDS[kind](size)
-    is_read = kind in plain_lists.PEER_KINDS
-    if is_read:
+    theirs: list[Callable[[], float]] = []
+    if peer is not None and kind in plain_lists.PEER_KINDS:
         peer.ask("load", kind, size)
-    asked = ("trim_dictionaries", "trim") if is_read else ()
-    rounds = [(*_twice(items), *(peer.ask(one, 1) for one in asked)) for _ in range(ROUNDS)]
-    medians = [None if None in row else statistics.median(row) for row in zip(*rounds, strict=True)]
-    ours, second, *theirs = medians
-    assert ours is not None
-    assert second is not None
-    return Fold(ours, second, *theirs) if theirs else Fold(ours, second, None, None)
+        theirs = [partial(peer.ask, name, 1) for name in ("trim_dictionaries", "trim")]
+    rounds = [(*_twice(items), *(one() for one in theirs)) for _ in range(ROUNDS)]
+    return Fold(*map(statistics.median, zip(*rounds, strict=True)))
 
 
 def _twice(items: list[dict[str, Any]]) -> tuple[float, float]:
@@ -80,7 +76,7 @@ def _twice(items: list[dict[str, Any]]) -> tuple[float, float]:
 def run() -> dict[str, Any]:
     """Measure the first fold at all sizes, and the peer where its environment exists."""
     figures: dict[str, Any] = {"sizes": list(SIZES)}
-    peer = Peer("bench.peers.langchain_lists")
+    peer = peers({"langchain": "bench.peers.langchain_lists"}).get("langchain")
     kept = [_kept(size) for size in SIZES]
     summary = [_summarized(size) for size in SIZES]
     for kind in plain_lists.KINDS:
@@ -89,8 +85,9 @@ def run() -> dict[str, Any]:
         figures[f"{kind}_second_ms"] = [row.second * 1e3 for row in rows]
         if kind == "text":
             figures |= _figures("history", kept, rows) | _figures("summary", summary, rows)
-    peer.close()
-    return figures | {"with_digest_ms": _once(_with_digest) * 1e3, "peer_missing": peer.missing}
+    if peer is not None:
+        peer.close()
+    return figures | {"with_digest_ms": _once(_with_digest) * 1e3}
 
 
 def _figures(name: str, ours: Sequence[float], rows: Sequence[Fold]) -> dict[str, Any]:
@@ -109,7 +106,7 @@ def _times(ours: Sequence[float], theirs: Sequence[float | None]) -> list[float 
 
 
 def _kept(size: int) -> float:
-    history = History(map(prepare.message_of, workload.texts(size)))
+    history = History(map(message_of, workload.texts(size)))
 
     def folds() -> int:
         for _ in range(20):

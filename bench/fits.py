@@ -28,14 +28,14 @@ from typing import Any
 from msgspec import Struct
 
 from bench import workload
+from bench.goals import recordings
 from bench.vocabularies import Vocabulary, vocabularies
 from foldline import History, HistoryReducer, HistoryReductionConfig, Message
-from foldline.errors import RequestTooLargeError, UnknownFormatError
+from foldline.errors import RequestTooLargeError
 from foldline.history.meter import PrefixMeter
 from foldline.history.parts import ToolCallPart, ToolCallResponsePart
 from foldline.history.tokens import TokenEstimator
 from foldline.logs.importer import Session
-from foldline.logs.sessions import read_sessions
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.model import Summarizer
 from foldline.reduction.request import SummaryRequest
@@ -134,13 +134,7 @@ class Impossible(Struct, frozen=True):
 
 def sessions(data: Path) -> dict[str, Session]:
     """Return the sessions below *data* by name, and one question with sixty large tool results."""
-    found: dict[str, Session] = {}
-    for file in sorted(path for path in data.rglob("*") if path.suffix in {".json", ".jsonl"}):
-        try:
-            read = read_sessions(file.read_bytes(), name=file.stem)
-        except UnknownFormatError:
-            continue
-        found |= {f"{file.parent.name}/{file.stem}/{one.id}": one for one in read}
+    found = {f"{at.parent.name}/{at.stem}/{one.id}": one for at, one in recordings(data)}
     return found | {"sixty": joined([steps(60)])}
 
 

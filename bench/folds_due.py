@@ -20,9 +20,6 @@ from foldline.threads.stores.postgres.store import PostgresStore
 from tests.servers.postgres import PostgresServer
 
 
-__all__ = ["goals", "run"]
-
-
 HEADS: Final = 1_000_000
 PAGE, ROUNDS = 200, 21
 _FILL = """

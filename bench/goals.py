@@ -1,6 +1,6 @@
 """Goals of what is kept of recorded conversations, and where the recordings are."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -12,13 +12,13 @@ from foldline.replay.quality.figures import Share
 from foldline.replay.quality.ways import DIGEST, WAYS
 
 
-class Goal(Struct, frozen=True, kw_only=True):
+class Goal(Struct, frozen=True):
     """A figure, and what it has to be at least, or at most; None if nothing is asked of it."""
 
     name: str
     figure: float
-    least: float | None = None
     most: float | None = None
+    least: float | None = None
     n: int | None = None
     shares: Mapping[str, Share] = {}
     """What each way keeps, if several are compared."""
@@ -71,9 +71,7 @@ def coding_sessions(data: Path) -> list[Session]:
     return read(data / "pi-coding-agent/before-compaction.jsonl")
 
 
-def all_sessions(data: Path) -> dict[str, list[Session]]:
-    """Return the sessions of all recordings, by the name of their folder."""
-    found: dict[str, list[Session]] = {}
+def recordings(data: Path) -> Iterator[tuple[Path, Session]]:
+    """Yield the sessions of all recordings, each with its file."""
     for path in sorted(one for one in data.rglob("*") if one.suffix in {".json", ".jsonl"}):
-        found.setdefault(path.parent.name, []).extend(read(path))
-    return {name: sessions for name, sessions in found.items() if sessions}
+        yield from ((path, one) for one in read(path))

@@ -21,9 +21,6 @@ from typing import Any
 from foldline import HistoryReducer, HistoryReductionConfig
 
 
-__all__ = ["goals", "run"]
-
-
 ROUNDS = 11
 MOST = {
     "import_s": ("import foldline, seconds above a bare interpreter", 0.01),

@@ -1,15 +1,21 @@
 """Timing that can be trusted on a shared machine: processor time, medians, ratios, exponents."""
 
 import gc
+import json
 import math
 import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 
 ROUNDS = 7
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def pin() -> None:
@@ -30,6 +36,15 @@ def all_processors() -> Generator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+def apart(module: str) -> dict[str, Any]:
+    """Return the figures that *module* prints as JSON in a process that has held nothing before."""
+    done = subprocess.run(
+        [sys.executable, "-m", module], capture_output=True, check=True, cwd=ROOT, text=True
+    )
+    figures: dict[str, Any] = json.loads(done.stdout)
+    return figures
 
 
 def rounds(block: Callable[[], int], *, count: int = ROUNDS) -> float:

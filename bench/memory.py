@@ -8,20 +8,16 @@ not counted; `anthropic` has text in blocks of its own, which are kept beside th
 
 import gc
 import json
-import subprocess
-import sys
 import tracemalloc
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
-from bench import plain_lists
+from bench import measure, plain_lists
 from foldline import History, Message
 from foldline.formats import from_anthropic, from_openai_chat
 
 
 COUNT = 20_000
-ROOT = Path(__file__).resolve().parent.parent
 READERS: dict[str, Callable[[object], tuple[Message, ...]]] = {
     "text": from_openai_chat,
     "tools": from_openai_chat,
@@ -71,11 +67,7 @@ def figures() -> dict[str, Any]:
 
 def run() -> dict[str, Any]:
     """Measure in a process that has held nothing before."""
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.memory"], capture_output=True, check=True, cwd=ROOT, text=True
-    )
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return measure.apart("bench.memory")
 
 
 def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:

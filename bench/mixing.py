@@ -6,9 +6,6 @@ from foldline.history.messages import Message
 from foldline.logs.importer import Session
 
 
-__all__ = ["interleaved"]
-
-
 _BLOCK = 4
 
 

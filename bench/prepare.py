@@ -14,19 +14,20 @@ dictionaries at most 3 times theirs, and at most half of LangChain's time.
 import copy
 import hashlib
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from bench import measure, plain_lists, workload
-from bench.peers.child import Peer
+from bench.messages import message_of
+from bench.peers.child import Child, peers
+from bench.peers.timed import timed
+from bench.workload import Text
 from foldline import (
     History,
     HistoryReducer,
     HistoryReductionConfig,
     HistoryReductionState,
-    Message,
     ReducedHistory,
     ReductionCache,
 )
@@ -44,7 +45,6 @@ CONFIG = HistoryReductionConfig(
     summarization_threshold=SLACK,
 )
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-Text = tuple[str, str]
 
 
 def floor(texts: list[Text]) -> Callable[[Text, Text], int]:
@@ -79,11 +79,6 @@ def floor(texts: list[Text]) -> Callable[[Text, Text], int]:
         return len([summary, *history[cut:]])
 
     return turn
-
-
-def message_of(text: Text) -> Message:
-    """Return a message of ours."""
-    return Message.user(text[1]) if text[0] == "user" else Message.assistant(text[1])
 
 
 def reducer_of(cache: ReductionCache | None = None) -> HistoryReducer:
@@ -196,7 +191,7 @@ class Plain(NamedTuple):
     peer: float | None
 
 
-def plain(size: int, kind: str, peer: Peer) -> Plain:
+def plain(size: int, kind: str, peer: Child | None) -> Plain:
     """Return the median seconds on *size* dictionaries of *kind*, measured in turns."""
     make, times = plain_lists.KINDS[kind], max(3, 30_000 // size)
     said = make(4 * times + 4)
@@ -204,23 +199,21 @@ def plain(size: int, kind: str, peer: Peer) -> Plain:
     new = [said[at + 3 : at + 5] for at in range(0, 4 * times, 4)]
     least, ours = comparison(make(size)), on_dictionaries(make(size)[:-1], new)
     ours()
-    is_read = kind in plain_lists.PEER_KINDS
-    if is_read:
+    if kind not in plain_lists.PEER_KINDS:
+        peer = None
+    if peer is not None:
         peer.ask("load", kind, size)
     rounds = [
-        (_once(least, times), _once(ours, times), peer.ask("hit", 1) if is_read else None)
+        (
+            timed(least, times=times)[0],
+            timed(ours, times=times)[0],
+            None if peer is None else peer.ask("hit", 1),
+        )
         for _ in range(ROUNDS)
     ]
     compared, taken, asked = zip(*rounds, strict=True)
-    theirs = None if None in asked else statistics.median(asked)
+    theirs = None if peer is None else statistics.median(asked)
     return Plain(statistics.median(compared), statistics.median(taken), theirs)
-
-
-def _once(turn: Callable[[], int], times: int) -> float:
-    started = time.process_time()
-    for _ in range(times):
-        turn()
-    return (time.process_time() - started) / times
 
 
 def run() -> dict[str, Any]:
@@ -228,21 +221,21 @@ def run() -> dict[str, Any]:
     new = workload.texts(2 * TURNS, seed=9)
     floors, ours = [], []
     lists: dict[str, list[Plain]] = {name: [] for name in plain_lists.KINDS}
-    peer = Peer("bench.peers.langchain_lists")
+    peer = peers({"langchain": "bench.peers.langchain_lists"}).get("langchain")
     for size in SIZES:
         texts = workload.texts(size)
         floors.append(seconds(floor(texts), new, TURNS))
         ours.append(seconds(on_history(texts, new), new, TURNS))
         for name, rows in lists.items():
             rows.append(plain(size, name, peer))
-    peer.close()
+    if peer is not None:
+        peer.close()
     figures: dict[str, Any] = {
         "sizes": list(SIZES),
         "floor_us": [one * 1e6 for one in floors],
         "history_us": [one * 1e6 for one in ours],
         "history_exponent": measure.exponent(SIZES, ours),
         "times_floor": [ours[at] / floors[at] for at in range(len(SIZES))],
-        "peer_missing": peer.missing,
     }
     for name, rows in lists.items():
         figures[f"{name}_compare_us"] = [row.compare * 1e6 for row in rows]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from bench import prose, survival
-from bench.goals import Goal, airline_sessions, all_sessions, coding_sessions
+from bench.goals import Goal, airline_sessions, coding_sessions, recordings
 from bench.mixing import interleaved
 from bench.quality_page import page
 from foldline import HistoryReductionConfig
@@ -120,8 +120,10 @@ def pi(data: Path) -> Iterator[Goal]:
 
 def shared(data: Path) -> Iterator[Goal]:
     """Judge that nothing is lost or made up in any recording."""
-    for name, sessions in all_sessions(data).items():
-        tapes = list(map(Tape, sessions))
+    found: dict[str, list[Tape]] = {}
+    for path, session in recordings(data):
+        found.setdefault(path.parent.name, []).append(Tape(session))
+    for name, tapes in found.items():
         for title, config in (
             ("tokens 2k/2k", _in_tokens(2_000, 2_000)),
             ("messages 8/8", _in_messages(8, 8)),

@@ -13,12 +13,12 @@ Goal: at most 1.5 ms a call with the check.
 
 import gc
 import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bench.goals import coding_sessions
+from bench.peers.timed import timed
 from foldline import HistoryReductionConfig
 from foldline.replay.player import play
 from foldline.replay.tape import Tape
@@ -40,9 +40,7 @@ def run(data: Path) -> dict[str, Any]:
     for _ in range(ROUNDS):
         for name, way in ways.items():
             gc.collect()
-            started = time.process_time()
-            way()
-            times[name].append((time.process_time() - started) * 1000 / len(tape.calls))
+            times[name].append(timed(way, times=1)[0] * 1000 / len(tape.calls))
     return {
         **{name: statistics.median(found) for name, found in times.items()},
         "calls": len(tape.calls),

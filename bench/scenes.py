@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from time import perf_counter
 
-from msgspec import Struct
-
+from bench.goals import Goal
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
@@ -24,17 +23,6 @@ from foldline.replay.bill import Terms, priced
 from foldline.replay.comparison import as_recorded
 from foldline.replay.optimum import optimal_bill
 from foldline.replay.tape import Tape
-
-
-__all__ = ["MODEL", "Goal", "break_even", "chats", "decisions", "reported", "shown"]
-
-
-class Goal(Struct, frozen=True):
-    """A figure, and the most that it may be; None if it is only shown."""
-
-    what: str
-    figure: float
-    most: float | None
 
 
 TURNS = 1_000
@@ -190,7 +178,7 @@ def shown(goals: Sequence[Goal]) -> int:
     """Print the worst of each goal; return 1 if one is missed, else 0."""
     worst: dict[tuple[str, float | None], float] = {}
     for one in goals:
-        key = one.what, one.most
+        key = one.name, one.most
         worst[key] = max(one.figure, worst.get(key, one.figure))
     for (what, most), figure in worst.items():
         if most is None:

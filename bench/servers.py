@@ -26,8 +26,8 @@ import psycopg
 from redis.asyncio import Redis
 
 from bench import measure, workload
+from bench.messages import message_of
 from bench.peers.child import Child
-from foldline.history.messages import Message
 from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.store import ThreadStore
@@ -52,10 +52,10 @@ _WRITE = (
     "WITH i AS (INSERT INTO m SELECT %s, * FROM unnest(%s::bigint[], %s::bytea[])) "
     "INSERT INTO st VALUES (%s, %s, %s) ON CONFLICT (t) DO UPDATE SET n = excluded.n, d = excluded.d"
 )
-Turn = Callable[[int, Sequence[tuple[str, str]]], Awaitable[object]]
+Turn = Callable[[int, Sequence[workload.Text]], Awaitable[object]]
 
 
-def _encoded(texts: Sequence[tuple[str, str]]) -> list[bytes]:
+def _encoded(texts: Sequence[workload.Text]) -> list[bytes]:
     return [msgspec.json.encode({"role": role, "content": text}) for role, text in texts]
 
 
@@ -63,10 +63,8 @@ async def _compared(raw: Turn, store: ThreadStore) -> tuple[float, float, float]
     """Return the microseconds of a raw turn and of ours, and the median of their ratios."""
     thread = await store.thread("t")
 
-    async def kept(_: int, texts: Sequence[tuple[str, str]]) -> None:
-        user, assistant = (text for _, text in texts)
-        messages = [Message.user(user), Message.assistant(assistant)]
-        await thread.commit(Change(messages=messages, execution=STATE))
+    async def kept(_: int, texts: Sequence[workload.Text]) -> None:
+        await thread.commit(Change(messages=[*map(message_of, texts)], execution=STATE))
 
     numbers = count(0, 2)
     taken: dict[Turn, list[float]] = {raw: [], kept: []}
@@ -86,7 +84,7 @@ async def _on_postgres(dsn: str) -> tuple[float, float, float]:
         for table in _TABLES:
             await connection.execute(table.encode())
 
-        async def raw(at: int, texts: Sequence[tuple[str, str]]) -> None:
+        async def raw(at: int, texts: Sequence[workload.Text]) -> None:
             rows = [at, at + 1], _encoded(texts)
             await connection.execute(_WRITE.encode(), ["t", *rows, "t", at, STORED])
 
@@ -97,7 +95,7 @@ async def _on_postgres(dsn: str) -> tuple[float, float, float]:
 async def _on_redis(url: str) -> tuple[float, float, float]:
     async with Redis.from_url(url) as client:
 
-        async def raw(at: int, texts: Sequence[tuple[str, str]]) -> None:
+        async def raw(at: int, texts: Sequence[workload.Text]) -> None:
             pipeline = client.pipeline(transaction=True)
             pipeline.rpush("m", *_encoded(texts))
             pipeline.hset("st", mapping={"n": at, "d": STORED})

@@ -4,7 +4,6 @@ import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from math import isnan
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -73,7 +72,7 @@ def _goals(goals: Sequence[tuple[str, float | None, float]]) -> Iterator[str]:
     yield from ("| what | figure | at most |", "|---|--:|--:|")
     for what, value, most in goals:
         is_missed = value is not None and value > most
-        shown = "not measured" if value is None or isnan(value) else number(value)
+        shown = "not measured" if value is None else number(value)
         yield f"| {what} | {f'**{shown}**' if is_missed else shown} | {number(most)} |"
     yield ""
 
@@ -89,11 +88,7 @@ def _figures(figures: Mapping[str, Any]) -> Iterator[str]:
             if key != "sizes" and len(values) == len(sizes):
                 yield f"| {words(key)} | {' | '.join(map(number, values))} |"
         yield ""
-    rest = {
-        key: value
-        for key, value in figures.items()
-        if isinstance(value, int | float) and not isnan(value)
-    }
+    rest = {key: value for key, value in figures.items() if isinstance(value, int | float)}
     if rest:
         found = "; ".join(f"{words(key)} {number(value)}" for key, value in rest.items())
         yield from (f"{'Others' if sizes else 'All figures'}: {found}.", "")
@@ -107,6 +102,6 @@ def words(key: str) -> str:
 
 def number(value: float | None) -> str:
     """Return *value* with three figures, as people write it."""
-    if value is None or isnan(value):
+    if value is None:
         return "-"
     return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"

@@ -2,10 +2,10 @@
 A conversation that is kept: appending a turn with its state, and reading it again.
 
 Beside foldline stand raw sqlite3 (the floor, `bench/peers/floor.py`), the same with what foldline
-promises of each row (`bench/peers/sealed_floor.py`), the OpenAI Agents SDK's SQLite session and
-LangGraph's SQLite saver, the last two in an environment of their own. All are measured
-at each size in alternating rounds, by the processor time of all threads. A turn is two messages and
-the execution state, and with every third turn a reduction of 1.2 KB.
+promises of each row (`bench/peers/sealed_floor.py`) and the OpenAI Agents SDK's SQLite session, in an
+environment of its own. All are measured at each size in alternating rounds, by the processor time of
+all threads. A turn is two messages and the execution state, and with every third turn a reduction of
+1.2 KB.
 
 Goals: appending and loading grow with an exponent of at most 0.05; a turn costs at most 2.5 times the
 floor where it is not flushed, and where it is at most 3 times the floor and no more than the session;
@@ -24,18 +24,19 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import cycle, islice
-from math import nan
+from itertools import cycle, islice, product
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
 from bench import measure, workload
+from bench.messages import message_of
 from bench.peers.child import peers
 from bench.peers.floor import LAST, MODES, Floor
 from bench.peers.sealed_floor import SealedFloor
 from bench.peers.timed import Took, awaited
+from bench.workload import Text
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.messages import Message
@@ -50,7 +51,6 @@ from tests.faults.trace import Synced, record
 
 
 SIZES = (200, 2_000, 20_000, 200_000, 1_000_000)
-SLOW_SIZES = (200, 2_000)
 WHOLE = 20_000
 ROUNDS, TURNS, WARM, LOADS = 7, 24, 3, 60
 BATCH = 10_000
@@ -65,14 +65,7 @@ REDUCTION = HistoryReductionState(
     target_count=LAST,
     reduction_threshold=5,
 )
-Text = tuple[str, str]
 Pair = tuple[Text, Text]
-
-
-def message_of(text: Text) -> Message:
-    """Return a message of a role and a text."""
-    role, said = text
-    return Message.user(said) if role == "user" else Message.assistant(said)
 
 
 class Kept:
@@ -186,59 +179,46 @@ class Field:
     def __init__(self, folder: Path) -> None:
         """Let them keep it in *folder*."""
         texts = workload.texts(4_000)
-        self.floor = Floor(folder / "floor.db", texts)
-        self.sealed = SealedFloor(folder / "sealed.db", texts)
         self.kept = Kept(folder / "foldline.db", texts)
-        others = {
-            "openai": "bench.peers.openai_session",
-            "langgraph": "bench.peers.langgraph_saver",
+        self.own: dict[str, Floor | Kept] = {
+            "floor": Floor(folder / "floor.db", texts),
+            "sealed": SealedFloor(folder / "sealed.db", texts),
+            "foldline": self.kept,
         }
-        found = peers(others, str(folder))
+        found = peers({"openai": "bench.peers.openai_session"}, str(folder))
         self.session = found.get("openai")
-        self.graph = found.get("langgraph")
 
     def grow(self, size: int) -> None:
         """Bring every conversation to *size* messages."""
-        self.floor.grow(size)
-        self.sealed.grow(size)
-        self.kept.grow(size)
+        for one in self.own.values():
+            one.grow(size)
         if self.session is not None:
             self.session.ask("grow", size)
-        if self.graph is not None and size in SLOW_SIZES:
-            self.graph.ask("grow", size)
 
     def close(self) -> None:
         """Let all of them end."""
-        self.floor.close()
-        self.sealed.close()
-        self.kept.close()
-        for child in (self.session, self.graph):
-            if child is not None:
-                child.close()
+        for one in self.own.values():
+            one.close()
+        if self.session is not None:
+            self.session.close()
 
     def calls(self, size: int) -> dict[str, Callable[[], Took]]:
         """Return what one round at *size* messages consists of."""
         found: dict[str, Callable[[], Took]] = {}
-        for mode in MODES:
-            found[f"floor_{mode}"] = partial(self.floor.turns, mode, TURNS, WARM)
-            found[f"sealed_{mode}"] = partial(self.sealed.turns, mode, TURNS, WARM)
-            found[f"foldline_{mode}"] = partial(self.kept.turns, mode, TURNS, WARM)
-        found["floor_load"] = lambda: self.floor.loads(LOADS)
-        found["sealed_load"] = lambda: self.sealed.loads(LOADS)
-        found["foldline_load"] = lambda: self.kept.loads(LOADS)
+        for mode, (name, one) in product(MODES, self.own.items()):
+            found[f"{name}_{mode}"] = partial(one.turns, mode, TURNS, WARM)
+        for name, one in self.own.items():
+            found[f"{name}_load"] = partial(one.loads, LOADS)
         found["foldline_window"] = lambda: self.kept.windows(LOADS)
         found["foldline_first_load"] = lambda: self.kept.first(LOADS, window=False)
         found["foldline_first_window"] = lambda: self.kept.first(LOADS, window=True)
-        session, graph = self.session, self.graph
+        session = self.session
         if session is not None:
             found["openai"] = lambda: session.ask("turns", TURNS, WARM)
             found["openai_load"] = lambda: session.ask("loads", LOADS)
-        if graph is not None and size in SLOW_SIZES:
-            found["langgraph"] = lambda: graph.ask("turns", 2, 0)
         if size == WHOLE:
-            found["floor_whole"] = lambda: self.floor.whole(1)
-            found["sealed_whole"] = lambda: self.sealed.whole(1)
-            found["foldline_whole"] = lambda: self.kept.whole(1)
+            for name, one in self.own.items():
+                found[f"{name}_whole"] = partial(one.whole, 1)
             if session is not None:
                 found["openai_whole"] = lambda: session.ask("whole", 1)
         return found
@@ -283,14 +263,11 @@ def _ratios(figures: dict[str, Any]) -> dict[str, Any]:
         "full_times_sealed": ("foldline_full", "sealed_full"),
         "relaxed_times_sealed": ("foldline_relaxed", "sealed_relaxed"),
         "load_times_sealed": ("foldline_load", "sealed_load"),
-        "whole_times_sealed": ("foldline_whole", "sealed_whole"),
         "sealed_full_times_floor": ("sealed_full", "floor_full"),
         "sealed_relaxed_times_floor": ("sealed_relaxed", "floor_relaxed"),
         "sealed_load_times_floor": ("sealed_load", "floor_load"),
-        "sealed_whole_times_floor": ("sealed_whole", "floor_whole"),
         "floor_full_times_openai": ("floor_full", "openai"),
         "full_times_openai": ("foldline_full", "openai"),
-        "full_times_langgraph": ("foldline_full", "langgraph"),
         "load_times_floor": ("foldline_load", "floor_load"),
         "window_times_floor": ("foldline_window", "floor_load"),
         "first_load_times_floor": ("foldline_first_load", "floor_load"),
@@ -430,12 +407,11 @@ def run() -> dict[str, Any]:
     return _speed() | _flushes() | _written() | _files() | _counting()
 
 
-def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
-    """Return each goal: what, the figure, NaN where its peer is missing, and the most it may be."""
+def goals(figures: dict[str, Any]) -> list[tuple[str, float | None, float]]:
+    """Return each goal: what, the figure (None if there was no peer), and the most it may be."""
 
-    def worst(name: str) -> float:
-        found: list[float] = figures.get(name, [nan])
-        return max(found)
+    def worst(name: str) -> float | None:
+        return max(figures.get(name, ()), default=None)
 
     return [
         ("a kept turn, flushed, growth exponent", figures["foldline_full_exponent"], 0.05),

@@ -19,7 +19,6 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import product
-from math import nan
 from typing import Any, NamedTuple
 
 from bench import measure
@@ -119,9 +118,9 @@ def growth(figures: dict[str, Any], all_heats: Iterable[Heat]) -> dict[str, floa
     }
 
 
-def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
-    """Return each goal: what, the figure, NaN where its peer is missing, and the most it may be."""
-    rows: list[tuple[str, float, float]] = []
+def goals(figures: dict[str, Any]) -> list[tuple[str, float | None, float]]:
+    """Return each goal: what, the figure (None if there was no peer), and the most it may be."""
+    rows: list[tuple[str, float | None, float]] = []
     for kind, mode in product(MESSAGES, ("newest", "summary")):
         exponent = figures[f"{OURS}_{kind}_{mode}_exponent"]
         rows.append((f"a {kind} turn, {mode}, growth exponent", exponent, 0.1))
@@ -131,7 +130,7 @@ def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
         what = f"flushes of a {kind} turn of {messages} messages, {mode}"
         rows.append((what, flushes, messages + (mode != "whole")))
     for name, kind, mode in product(PEERS, MESSAGES, MODES):
-        times = figures.get(f"{name}_{kind}_{mode}_times_ours", [nan])
+        times = figures.get(f"{name}_{kind}_{mode}_times_ours")
         what = f"a {kind} turn, {mode}, times that of {name} (worst size)"
-        rows.append((what, 1 / min(times), 1))
+        rows.append((what, times and 1 / min(times), 1))
     return rows

@@ -10,15 +10,16 @@ import gc
 import shutil
 import sys
 import tempfile
-import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from bench import measure
 from bench.peers.child import serve
+from bench.peers.timed import awaited
 from bench.turn_work import MESSAGES, Said, Talk
 from tests.faults.operation import Kind, Operation
 from tests.faults.vfs import hooked
@@ -98,11 +99,7 @@ class Contestant(Protocol):
         ...
 
     async def grow(self, said: Sequence[Said]) -> None:
-        """Store *said*, in bulk."""
-        ...
-
-    async def settle(self) -> None:
-        """Do once what a long conversation has behind it: its first reduction."""
+        """Store *said*, in bulk, and the first reduction that a long conversation has behind it."""
         ...
 
     async def turn(self, text: str) -> None:
@@ -136,11 +133,10 @@ class Arena:
         async with self._begun(size, mode, Disk()) as (contestant, script):
             await have_turns(contestant, script, kind, 1)
             gc.collect()
-            cpu, wall = time.process_time(), time.perf_counter()
-            await have_turns(contestant, script, kind, times)
-            cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+            turn = partial(have_turns, contestant, script, kind, 1)
+            cpu, wall = await awaited(turn, times=times)
             await check_count(contestant, size + (1 + times) * MESSAGES[kind])
-        return {"cpu_ms": cpu / times * 1e3, "wall_ms": wall / times * 1e3, "seen": script.seen}
+        return {"cpu_ms": cpu * 1e3, "wall_ms": wall * 1e3, "seen": script.seen}
 
     def counted(self, size: int, kind: str, mode: str, times: int) -> dict[str, float]:
         """Return what one of *times* turns of *kind* wrote and flushed behind *size* messages."""
@@ -182,7 +178,6 @@ class Arena:
             talk, contestant = Talk(), self._make()
             await contestant.open(folder, Script(talk), Disk(), mode=mode)
             await contestant.grow(talk.take(size))
-            await contestant.settle()
             await contestant.close()
             self._grown[size, mode] = folder
         return self._grown[size, mode]
@@ -212,5 +207,5 @@ def take_part(make: Callable[[], Contestant]) -> None:
     """Answer for the contestant that *make* makes, in the folder that the command line names."""
     measure.pin()
     arena = Arena(make, Path(sys.argv[1]))
-    serve({"timed": arena.timed, "counted": arena.counted})
+    serve(arena)
     arena.close()

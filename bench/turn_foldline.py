@@ -93,14 +93,10 @@ class Foldline:
         await self._store.open()
 
     async def grow(self, said: Sequence[Said]) -> None:
-        """Store *said*, in bulk."""
+        """Store *said*, in bulk, and make the first fold, where there is enough to fold."""
         thread = await self._store.thread("t")
         for at in range(0, len(said), BATCH):
             await thread.add_messages(map(message_of, said[at : at + BATCH]))
-
-    async def settle(self) -> None:
-        """Make the first fold, where there is enough to fold."""
-        thread = await self._store.thread("t")
         window = await thread.window()
         reduced = await self._agent.reducer.reduce(window.history)
         if reduced.state is not None:

@@ -101,9 +101,6 @@ class LangGraph:
         messages = list(map(message_of, said))
         self._graph.update_state(CONFIG, {"messages": messages}, as_node="model")
 
-    async def settle(self) -> None:
-        """Do nothing: what is trimmed is trimmed again each time."""
-
     async def turn(self, text: str) -> None:
         """Run the graph on the thread."""
         self._graph.invoke({"messages": [HumanMessage(content=text)]}, CONFIG, durability="sync")

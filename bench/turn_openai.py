@@ -100,9 +100,6 @@ class OpenAI:
         for at in range(0, len(said), BATCH):
             await self._session.add_items(list(map(item_of, said[at : at + BATCH])))
 
-    async def settle(self) -> None:
-        """Do nothing: the session keeps no reduction."""
-
     async def turn(self, text: str) -> None:
         """Run the agent on the session."""
         await Runner.run(self._agent, text, session=self._session, run_config=self._config)

@@ -76,9 +76,6 @@ class PydanticAI:
         """Store *said*, in bulk."""
         self._write(list(map(message_of, said)))
 
-    async def settle(self) -> None:
-        """Do nothing: what is left out is left out again each time."""
-
     async def turn(self, text: str) -> None:
         """Read the messages, run the agent and write them all."""
         before = self._read()

@@ -19,6 +19,9 @@ SUMMARY = (
 )
 """A summary of usual length: about 1,200 characters."""
 
+Text = tuple[str, str]
+"""A message as role and text."""
+
 _WORDS = "\n".join(topics[key] for key in sorted(topics)).split()
 
 
@@ -29,7 +32,7 @@ def words(rng: random.Random, characters: int) -> str:
     return " ".join(_WORDS[start : start + count])
 
 
-def texts(count: int, seed: int = 7) -> list[tuple[str, str]]:
+def texts(count: int, seed: int = 7) -> list[Text]:
     """
     Return *count* messages as (role, text): a user of about 150 characters, an assistant of 400.
     """

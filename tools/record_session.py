@@ -2,16 +2,15 @@
 Record a working session of an assistant: its turns, its tool calls and what they really answered.
 
 ```
-record_session.py user < request.txt            what the user asks
-record_session.py say < answer.txt              what the assistant answers
-record_session.py call NAME JSON [NAME JSON …]  run tools at once, in one turn of the assistant
-record_session.py call < turn.txt               the same, written as blocks
-record_session.py pack TARGET                   check the session and write it compressed
+record_session.py user < request.txt  what the user asks
+record_session.py say < answer.txt    what the assistant answers
+record_session.py call < turn.txt     run tools at once, in one turn of the assistant
+record_session.py pack TARGET         check the session and write it compressed
 ```
 
-A block opens with a line `%% say`, `%% shell`, `%% read_file PATH [START END]`, `%% write_file PATH`
-or `%% edit_file PATH`; its lines are the text, the command, the content, or the old text, a line
-`%% with` and the new text.
+A turn is written as blocks. Each opens with a line `%% say`, `%% shell`, `%% read_file PATH [START END]`,
+`%% write_file PATH` or `%% edit_file PATH`; its lines are the text, the command, the content, or the
+old text, a line `%% with` and the new text.
 
 Messages are in the OpenAI Chat format, one JSON object a line. Results stand in the order in which
 the calls ended. Paths, hosts, users and values of the environment are replaced before anything is
@@ -273,7 +272,6 @@ def main() -> int:
     """Record one turn, or pack the session."""
     parser = argparse.ArgumentParser(description="Record a working session.")
     parser.add_argument("--session", type=Path, default=_TEMP / "session" / "session.jsonl")
-    parser.add_argument("--say", default="", help="what the assistant says before it calls")
     parser.add_argument("action", choices=["user", "say", "call", "pack"])
     parser.add_argument("values", nargs="*")
     options = parser.parse_args()
@@ -284,12 +282,7 @@ def main() -> int:
         text = " ".join(options.values) or sys.stdin.read()
         _append(options.session, {"role": role, "content": text.strip()})
         return 0
-    if options.values:
-        pairs = zip(options.values[::2], options.values[1::2], strict=True)
-        said, calls = options.say, [_Call(name, json.loads(value)) for name, value in pairs]
-    else:
-        said, calls = _blocks(sys.stdin.read())
-    _record_calls(options.session, said, calls)
+    _record_calls(options.session, *_blocks(sys.stdin.read()))
     return 0
 
 

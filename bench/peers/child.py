@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,31 +61,6 @@ class Child:
         self._process.communicate()
 
 
-class Peer:
-    """A contestant of another package, which may be missing: then it answers None."""
-
-    def __init__(self, module: str) -> None:
-        """Start *module* in the environment of the peers, if there is one."""
-        self.missing = "" if PYTHON.exists() else f"no {PYTHON.relative_to(ROOT)}"
-        """Why it does not answer; empty if it does."""
-        self._child = None if self.missing else Child(PYTHON, module)
-
-    def ask(self, name: str, *values: Any) -> Any:
-        """Let it do *name* and return what it answers; None if it cannot."""
-        if self._child is None or self.missing:
-            return None
-        try:
-            return self._child.ask(name, *values)
-        except (RuntimeError, OSError) as error:
-            self.missing = f"it does not run ({type(error).__name__})"
-            return None
-
-    def close(self) -> None:
-        """Let it end."""
-        if self._child is not None:
-            self._child.close()
-
-
 def peers(modules: Mapping[str, str], *arguments: str) -> dict[str, Child]:
     """
     Start the contestants *modules*, by their names, in the environment of the peers.
@@ -98,10 +73,8 @@ def peers(modules: Mapping[str, str], *arguments: str) -> dict[str, Child]:
     return {name: child for name, child in found.items() if child.is_ready()}
 
 
-def serve(calls: Mapping[str, Callable[..., Any]]) -> None:
-    """
-    Answer until nobody asks any more, with what *calls* have under the name that is asked for.
-    """
+def serve(contestant: object) -> None:
+    """Answer until nobody asks any more, with what *contestant* has under the name that is asked for."""
     answers = sys.stdout
     # Whatever a library prints is not an answer.
     sys.stdout = sys.stderr
@@ -111,5 +84,5 @@ def serve(calls: Mapping[str, Callable[..., Any]]) -> None:
             answers.write("true\n")
             answers.flush()
             continue
-        answers.write(json.dumps(calls[name](*values)) + "\n")
+        answers.write(json.dumps(getattr(contestant, name)(*values)) + "\n")
         answers.flush()

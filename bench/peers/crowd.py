@@ -4,18 +4,18 @@ import asyncio
 import resource
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
 from bench import workload
+from bench.workload import Text
 
 
-Text = tuple[str, str]
 BEFORE = 40
 LAST = 20
-_TOGETHER = 100
+TOGETHER = 100
 
 
 class Conversations(Protocol):
@@ -54,8 +54,8 @@ class Crowd:
     async def _start(self) -> None:
         await self._conversations.start(self._number)
         texts = workload.texts(BEFORE)
-        for first in range(0, self._number, _TOGETHER):
-            places = range(first, min(first + _TOGETHER, self._number))
+        for first in range(0, self._number, TOGETHER):
+            places = range(first, min(first + TOGETHER, self._number))
             await asyncio.gather(*(self._conversations.append(one, texts) for one in places))
 
     def turns(self) -> dict[str, Any]:
@@ -87,18 +87,10 @@ class Crowd:
         assert len(found) == LAST
         return time.perf_counter() - began
 
-    def calls(self) -> dict[str, Callable[..., Any]]:
-        """Return what can be asked."""
-        return {"turns": self.turns, "stop": self.stop}
-
     def stop(self) -> None:
         """Release everything."""
-        self._runner.run(_once(self._conversations.stop()))
+        self._runner.run(self._conversations.stop())
         self._runner.close()
-
-
-async def _once(work: Awaitable[None]) -> None:
-    await work
 
 
 def _allow_many_files() -> None:

@@ -23,7 +23,7 @@ MODES = {"full": "FULL", "relaxed": "NORMAL"}
 class Floor:
     """One conversation in a SQLite file, written with a flush for each commit or without."""
 
-    def __init__(self, path: Path, texts: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, path: Path, texts: Sequence[workload.Text]) -> None:
         """Use the file at *path*, and say *texts* over and over."""
         self._write = msgspec.json.Encoder().encode
         self._read = msgspec.json.Decoder().decode

@@ -15,7 +15,8 @@ import msgspec
 import psycopg
 
 from bench.peers.child import serve
-from bench.peers.crowd import LAST, Crowd, Text
+from bench.peers.crowd import LAST, Crowd
+from bench.workload import Text
 
 
 _CONNECTIONS, _MOST = 4, 256
@@ -100,4 +101,4 @@ class Grouped:
 
 
 if __name__ == "__main__":
-    serve(Crowd(Grouped(sys.argv[1]), int(sys.argv[2])).calls())
+    serve(Crowd(Grouped(sys.argv[1]), int(sys.argv[2])))

@@ -5,6 +5,7 @@ It runs in the environment of the peers, with the model scripted and tokens coun
 are given, so that every contestant counts alike.
 """
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -97,4 +98,4 @@ def _message(one: dict[str, Any]) -> Any:
 
 
 if __name__ == "__main__":
-    serve({"requests": requests, "cleared": cleared})
+    serve(sys.modules[__name__])

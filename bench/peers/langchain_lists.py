@@ -5,8 +5,6 @@ Runs in an environment of its own (`bench/peers/requirements.txt`) and is asked 
 given its own message objects, made beforehand: only `trim_dictionaries` starts from what we start from.
 """
 
-import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -23,6 +21,7 @@ from langchain_core.messages import (  # type: ignore[import-not-found]
 
 from bench import measure, plain_lists
 from bench.peers.child import serve
+from bench.peers.timed import timed
 
 
 _NEVER = 1 << 40
@@ -54,34 +53,18 @@ class Lists:
 
     def hit(self, times: int) -> float:
         """Return the seconds of one call before the model that summarizes nothing."""
-        return _seconds(
-            lambda: self._middleware.before_model({"messages": self._messages}, None), times
-        )
+        state = {"messages": self._messages}
+        return timed(lambda: self._middleware.before_model(state, None), times=times)[0]
 
     def trim(self, times: int) -> float:
         """Return the seconds of one `trim_messages`."""
-        return _seconds(lambda: self._trim(self._messages), times)
+        return timed(lambda: self._trim(self._messages), times=times)[0]
 
     def trim_dictionaries(self, times: int) -> float:
         """Return the seconds of one `trim_messages` of dictionaries."""
-        return _seconds(lambda: self._trim(self._items), times)
-
-
-def _seconds(work: Callable[[], object], times: int) -> float:
-    started = time.process_time()
-    for _ in range(times):
-        work()
-    return (time.process_time() - started) / times
+        return timed(lambda: self._trim(self._items), times=times)[0]
 
 
 if __name__ == "__main__":
     measure.pin()
-    lists = Lists()
-    serve(
-        {
-            "load": lists.load,
-            "hit": lists.hit,
-            "trim": lists.trim,
-            "trim_dictionaries": lists.trim_dictionaries,
-        }
-    )
+    serve(Lists())

@@ -12,7 +12,8 @@ from typing import Any
 from agents import SQLiteSession  # type: ignore[import-not-found]
 
 from bench.peers.child import serve
-from bench.peers.crowd import LAST, Crowd, Text
+from bench.peers.crowd import LAST, Crowd
+from bench.workload import Text
 
 
 class Sessions:
@@ -44,4 +45,4 @@ class Sessions:
 
 
 if __name__ == "__main__":
-    serve(Crowd(Sessions(Path(sys.argv[1])), int(sys.argv[2])).calls())
+    serve(Crowd(Sessions(Path(sys.argv[1])), int(sys.argv[2])))

@@ -56,12 +56,4 @@ class Session:
 
 if __name__ == "__main__":
     measure.pin()
-    contestant = Session(Path(sys.argv[1]))
-    serve(
-        {
-            "grow": contestant.grow,
-            "turns": contestant.turns,
-            "loads": contestant.loads,
-            "whole": contestant.whole,
-        }
-    )
+    serve(Session(Path(sys.argv[1])))

@@ -20,6 +20,7 @@ import msgspec
 
 from bench.peers.floor import LAST, Floor
 from bench.peers.timed import Took, awaited
+from bench.workload import Text
 from foldline.history.messages import Message
 
 
@@ -35,7 +36,7 @@ STATE = {
 class SealedFloor(Floor):
     """One conversation in a SQLite file, whose rows say when they were changed."""
 
-    def __init__(self, path: Path, texts: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, path: Path, texts: Sequence[Text]) -> None:
         """Use the file at *path*, and say *texts* over and over."""
         self._pack = msgspec.msgpack.Encoder().encode
         self._unpack = msgspec.msgpack.Decoder().decode

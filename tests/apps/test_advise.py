@@ -80,33 +80,3 @@ def test_the_prices_of_a_model_are_dated(run: Run, short: Path) -> None:
 
     assert "or the list" in out
     assert "prices = {" not in out
-
-
-def test_unknown_files_are_noted(run: Run, short: Path, tmp_path: Path) -> None:
-    """Of several files one in no known format is left out; alone it is an error."""
-    (tmp_path / "other.json").write_text('{"a": 1}', encoding="utf-8")
-
-    both, alone = (
-        run("advise", *files, *PRICES) for files in ((short, "other.json"), ("other.json",))
-    )
-
-    assert both.code == 0
-    assert "note: other.json" in both.err
-    assert alone.code == 2
-    assert "other.json: no known format fits" in alone.err
-
-
-def test_a_missing_file_is_named_before_the_prices(run: Run) -> None:
-    """What is wrong with the files comes first: prices can be given later."""
-    outcome = run("advise", "/nope")
-
-    assert outcome.code == 2
-    assert "cannot read /nope" in outcome.err
-
-
-def test_without_prices_it_cannot_advise(run: Run, short: Path) -> None:
-    """The bill needs prices, and the error says how to give them."""
-    outcome = run("advise", short)
-
-    assert outcome.code == 2
-    assert "give --prices" in outcome.err

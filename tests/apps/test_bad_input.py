@@ -114,6 +114,17 @@ BAD = {
         "advise good.json --model gpt5mini",
         "if its prices are known; the nearest known model is 'gpt-5-mini'",
     ),
+    "advice without prices": ("advise good.json", "give --prices, or --model"),
+    "advice on no file": ("advise nowhere.json", "cannot read nowhere.json: No such file"),
+    "quality of no file": ("quality nowhere.json", "cannot read nowhere.json: No such file"),
+    "quality of an empty file": ("quality empty.json", "empty.json: empty input"),
+    "quality of a wrong shape": ("quality shape.json", "shape.json: no known format fits"),
+    "inspecting no fold": ("inspect good.json", "0 folds with a summary in this configuration"),
+    "text of no page": ("replay good.json --text", "add --html FILE"),
+    "unknown trigger": (
+        "plan good.json --trigger price",
+        "--trigger must be 'count' or 'balance', got 'price'",
+    ),
     "layers of nothing": (
         "plan good.json --strategy message-counting --layers",
         "no effect on message counting",
@@ -132,6 +143,14 @@ BAD = {
     "import into a missing folder": (
         "threads import good.json --store no/where.db",
         "folder does not exist",
+    ),
+    "part beyond all": ("threads refold --shard=2/2", "--shard must be N/M"),
+    "part of nothing": ("threads refold --shard=1", "--shard must be N/M"),
+    "negative part": ("threads refold --shard=-1/2", "--shard must be N/M"),
+    "three words": ("threads search a b c", "one thread is searched with ID and TEXT"),
+    "page of one thread": (
+        "threads search ann parcel --after x",
+        "one thread is searched with ID and TEXT",
     ),
     "store in a missing folder": (
         "threads list --store no/where.db",

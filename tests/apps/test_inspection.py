@@ -5,8 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from foldline.agent.reducer import HistoryReducer
 from foldline.reduction.config import HistoryReductionConfig
 from tests.apps.conftest import Run
@@ -113,15 +111,6 @@ def test_the_reduction_of_a_list_is_shown_for_its_file(run: Run, tmp_path: Path)
     assert "Where is parcel 0?" in shown.out
 
 
-@pytest.mark.parametrize("options", [(), (*_SMALL, "--fold", "99")])
-def test_without_that_fold_it_says_so(run: Run, chat: Path, options: tuple[str, ...]) -> None:
-    """A session that is never folded, or not so often, has no such summary."""
-    outcome = run("inspect", chat, *options)
-
-    assert outcome.code == 2
-    assert "with a summary in this configuration" in outcome.err
-
-
 def test_what_is_never_folded_names_options_that_do(run: Run, chat: Path, tmp_path: Path) -> None:
     """It says that everything fits, and what has been tried; what is too short has no way out."""
     fits = run("inspect", chat, "--token-target", "9000").err
@@ -150,11 +139,3 @@ def test_the_page_of_a_replay_shows_text(run: Run, chat: Path, tmp_path: Path) -
     assert "parcel" not in without
     assert "What the model was told" in shown
     assert "Where is parcel 0?" in shown
-
-
-def test_text_needs_a_page(run: Run, chat: Path) -> None:
-    """Without a page the option would have no effect."""
-    outcome = run("replay", chat, *_SMALL, "--text")
-
-    assert outcome.code == 2
-    assert "add --html FILE" in outcome.err

@@ -109,13 +109,15 @@ def test_what_replay_folds_by_prices_is_judged(
     assert folds > 1
 
 
-def test_unknown_files_are_noted(run: Run, booking: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["quality", "advise --prices input=3,output=15"])
+def test_unknown_files_are_noted(run: Run, booking: Path, tmp_path: Path, command: str) -> None:
     """A folder, or a file in no known format, is left out; if nothing is left, that is an error."""
     (tmp_path / "other.json").write_text('{"a": 1}', encoding="utf-8")
     (tmp_path / "folder").mkdir()
 
     some, none = (
-        run("quality", *files, "other.json", "folder") for files in ((booking,), ("other.json",))
+        run(*command.split(), *files, "other.json", "folder")
+        for files in ((booking,), ("other.json",))
     )
 
     assert some.code == 0
@@ -138,30 +140,6 @@ def test_notes_stand_in_lines_of_their_own(
     assert "reading" in before
     assert note
     assert re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", before).endswith("\r")
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (None, "cannot read alone.json: No such file"),
-        ("", "alone.json: empty input"),
-        ("Dear diary", "alone.json: not JSON"),
-        ('{"a": 1}', "alone.json: no known format fits"),
-    ],
-)
-def test_a_single_bad_file_is_an_error_of_one_line(
-    run: Run, tmp_path: Path, text: str | None, reason: str
-) -> None:
-    """A file that is missing, empty or in no known format is said to be that."""
-    if text is not None:
-        (tmp_path / "alone.json").write_text(text, encoding="utf-8")
-
-    outcome = run("quality", "alone.json")
-
-    assert outcome.code == 2
-    assert outcome.err.count("\n") == 1
-    assert reason in outcome.err
-    assert not outcome.out
 
 
 def test_without_needed_values_there_is_no_table(run: Run, tmp_path: Path) -> None:

@@ -275,6 +275,7 @@ def test_deleting_needs_a_yes(run: Run, store: Path) -> None:
         ["fork", "none", "x"],
         ["undo", "none"],
         ["export", "none"],
+        ["costs", "none"],
         ["show", "no/ne"],
         ["show", "one", "--tenant", "../x"],
         ["list", "--tenant", "../x"],

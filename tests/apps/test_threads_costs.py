@@ -146,11 +146,6 @@ def test_folds_that_are_kept_no_more_are_counted(run: Run, tmp_path: Path) -> No
     assert "are kept" not in run("threads", "costs", "t").out
 
 
-def test_a_thread_that_is_not_there(run: Run) -> None:
-    """It is named, as by the other commands."""
-    assert "'x'" in run("threads", "costs", "x").err
-
-
 def test_a_damaged_thread_does_not_hide_the_others(run: Run, tmp_path: Path) -> None:
     """It is named, and the exit code is 1."""
     zero_row(tmp_path / "a.db", "u", 1)

@@ -62,13 +62,6 @@ def test_threads_are_folded_for_an_agent(run: Run, tmp_path: Path) -> None:
     assert "0 threads: none" in only.out
 
 
-@pytest.mark.parametrize("shard", ["2/2", "x", "1", "-1/2"])
-def test_a_shard_that_is_none_is_refused(run: Run, shard: str) -> None:
-    """A part is written as its number and how many there are."""
-    found = run("threads", "refold", f"--shard={shard}")
-    assert (found.code, "--shard must be N/M" in found.err) == (2, True)
-
-
 def test_all_threads_are_searched(run: Run) -> None:
     """A text alone is searched in every thread of the tenant, page by page, and shown in columns."""
     first = run("threads", "search", '"parcel 1"', "--limit", "2", "--json").json()
@@ -81,10 +74,3 @@ def test_all_threads_are_searched(run: Run) -> None:
     assert "1 message found" in run("threads", "search", "ben", '"parcel 1"').out
     found = run("threads", "search", '"parcel 1"').out.splitlines()
     assert len({line.index("user") for line in found if "user" in line}) == 1
-
-
-@pytest.mark.parametrize("words", [["a", "b", "c"], ["ann", "parcel", "--after", "x"]])
-def test_one_thread_is_searched_with_an_id_and_a_text(run: Run, words: list[str]) -> None:
-    """Three words, and a page in one thread, are errors that say what to write."""
-    found = run("threads", "search", *words)
-    assert (found.code, "one thread is searched with ID and TEXT" in found.err) == (2, True)

@@ -45,48 +45,25 @@ def test_a_missing_peer_is_a_row_that_says_so(
 ) -> None:
     """What could not be compared is named, and the exit code is 2."""
     monkeypatch.setattr(measure, "pin", lambda: None)
-    monkeypatch.setitem(program.RUNS, "prepare", _runs(1.0, 1.0, 1.0, peer=None))
+    monkeypatch.setitem(program.RUNS, "prepare", _runs(*[1.0] * 6, peer=None))
 
-    ended = program.main(["prepare"])
-    shown = capsys.readouterr().out
+    ended, shown = program.main(["prepare"]), capsys.readouterr().out
+    again, document = program.main(["prepare", "--json"]), capsys.readouterr().out
 
-    assert ended == 2
+    assert (ended, again) == (2, 2)
+    assert '"figure": null' in document
     assert shown.count("NOT MEASURED a cached turn, plain list") == len(plain_lists.PEER_KINDS)
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_a_peer_that_does_not_run_answers_nothing(
+def test_a_peer_that_does_not_run_is_left_out(
     monkeypatch: pytest.MonkeyPatch, *, is_there: bool
 ) -> None:
-    """An environment without the package, or none at all, has no figures and no traceback."""
+    """An environment without the package, or none at all, has no contestant and no traceback."""
     python = Path(sys.executable) if is_there else child.ROOT / "nowhere"
     monkeypatch.setattr(child, "PYTHON", python)
-    peer = child.Peer("bench.peers.no_such_peer")
 
-    assert peer.ask("load", "text", 10) is None
-    assert peer.ask("hit", 1) is None
-    peer.close()
-    assert ("does not run" in peer.missing) == is_there
-    assert bool(peer.missing)
-
-
-def test_a_goal_without_its_peer_is_not_met(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What could not be compared is said in a row of its own, and the exit code is 2."""
-    figures = {
-        "foldline_errors": 0,
-        "foldline_files": 1,
-        "foldline_threads": 1,
-        "foldline_peak_mb": 1.0,
-    }
-    monkeypatch.setattr(measure, "pin", lambda: None)
-    monkeypatch.setitem(program.RUNS, "conversations", lambda: figures)
-
-    assert program.main(["conversations"]) == 2
-    assert capsys.readouterr().out.count("NOT MEASURED") == 1
-    assert program.main(["conversations", "--json"]) == 2
-    assert '"figure": null' in capsys.readouterr().out
+    assert child.peers({"none": "bench.peers.no_such_peer"}) == {}
 
 
 def test_help_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from foldline.errors import FormatError
 from foldline.history.messages import Usage
 from tests.logs.reading import read, read_one
 
@@ -94,11 +93,3 @@ def test_calls_of_gemini_and_converse_are_read_from_any_record(record: Callable[
     assert [one.text for one in gemini.messages] == ["Hi.", "Yes."]
     assert [one.text for one in converse.messages] == ["Hi.", "Yes."]
     assert len(blocked.messages) == 1
-
-
-def test_the_place_of_a_call_is_its_number() -> None:
-    """An error names the call that is wrong, counted as they are written."""
-    wrong = {"model": "tiny", "messages": [{"role": "user", "content": 5}]}
-
-    with pytest.raises(FormatError, match="document: call 0: message 0: content"):
-        read(har(json.dumps(wrong), "{}"))

@@ -5,7 +5,7 @@ from typing import Any
 from foldline.history.formats.wire import FAILED
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart
 from foldline.logs.importer import Session
-from tests.logs.reading import read, read_one
+from tests.logs.reading import read_one
 
 
 def event(kind: str, **data: Any) -> dict[str, Any]:
@@ -92,10 +92,3 @@ def test_a_compaction_is_kept_beside_its_message() -> None:
     assert (
         session.notes[0] == "after message 0 the agent compacted its context; all messages are here"
     )
-
-
-def test_logs_behind_each_other_are_sessions() -> None:
-    """Each start that was not seen opens one."""
-    hi = event("user.message", content="Hi.")
-
-    assert [one.id for one in read(start("a"), hi, start("a"), hi, start("b"), hi)] == ["a", "b"]

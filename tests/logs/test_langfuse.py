@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from foldline.errors import FormatError
 from foldline.history.messages import Usage
 from tests.logs.reading import read
 
@@ -56,14 +55,6 @@ def test_a_trace_names_its_session() -> None:
     (session,) = read({"id": "t", "sessionId": "s", "observations": [observation(1, [HI], SAID)]})
 
     assert (session.id, len(session.messages)) == ("s", 2)
-
-
-def test_a_wrong_message_is_named() -> None:
-    """The error names the observation and the message."""
-    wrong = observation(1, [{"role": "me", "content": ""}], None)
-
-    with pytest.raises(FormatError, match="observation 0: message 0: role 'me' is not one of"):
-        read({"observations": [wrong]})
 
 
 def test_an_export_to_a_storage_is_read() -> None:

@@ -19,6 +19,8 @@ from tests.logs.reading import lines
 
 HI = {"role": "user", "content": "Hi."}
 USE = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "n", "input": {}}]}
+ITEM = {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"}
+INPUT = {"type": "input_text", "text": "a"}
 GEMINI_CLI = {"id": "m", "type": "user", "content": "Hi."}
 TURN = {"role": "user", "content": [{"text": "Hi."}]}
 OTEL = {"role": "user", "parts": [{"type": "text", "content": "Hi."}]}
@@ -99,9 +101,16 @@ SAMPLES: list[tuple[str, bytes]] = [
     ),
     ("openai-chat", lines({"model": "t", "messages": [HI]})),
     ("openai-chat", lines(*[{"model": "t", "messages": [HI]}] * 2)),
+    ("openai-chat", lines({"model": "t", "messages": [HI], "max_tokens": 1, "tools": [{}]})),
     ("openai-responses", lines({"model": "t", "input": "Hi."})),
+    ("openai-responses", lines({"model": "t", "input": [HI, ITEM]})),
+    ("openai-responses", lines([HI, ITEM])),
+    ("openai-responses", lines([{"role": "user", "content": [INPUT]}])),
     ("openai-responses", lines({"type": "message", **HI}, {"type": "message", **HI})),
     ("anthropic", lines({"model": "t", "system": "S", "messages": [HI]})),
+    ("anthropic", lines({"model": "t", "messages": [HI], "tools": [{"input_schema": {}}]})),
+    ("anthropic", lines({"model": "t", "messages": [HI, USE]})),
+    ("anthropic", lines({"messages": [HI, USE]})),
     ("anthropic", lines([HI, USE])),
     ("anthropic", lines(HI, USE)),
     ("otel", lines([OTEL])),
@@ -198,6 +207,8 @@ def test_every_format_is_documented(root: Path) -> None:
         [None],
         {"messages": 7},
         {"messages": [7]},
+        {"model": "t", "messages": [OTEL]},
+        {"messages": [OTEL]},
         {"role": "user"},
         {"role": "nobody", "content": "x"},
         {"type": "message", "message": 7},
@@ -255,10 +266,16 @@ CODEX = [
     {"type": "response_item", "payload": {"type": "message", **HI}},
 ]
 GEMINI = [{"sessionId": "a", "projectHash": "h"}, GEMINI_CLI]
+COPILOT = [
+    {"type": "session.start", "data": {"sessionId": "a"}},
+    {"type": "user.message", "data": {"content": "Hi."}},
+]
 PI = [{"type": "session", "id": "a"}, {"type": "message", "message": HI}]
 
 
-@pytest.mark.parametrize(("first", "second"), [*permutations([CLAUDE, CODEX, GEMINI, PI], 2)])
+@pytest.mark.parametrize(
+    ("first", "second"), [*permutations([CLAUDE, CODEX, COPILOT, GEMINI, PI], 2)]
+)
 def test_lines_of_two_programs_are_refused(first: list[Any], second: list[Any]) -> None:
     """Those of one would be left out."""
     with pytest.raises(FormatError, match=r"^lines of [a-z-]+ and [a-z-]+: pass a file of each$"):
@@ -278,6 +295,7 @@ def test_lines_of_two_programs_are_refused(first: list[Any], second: list[Any]) 
             [{**GEMINI[0], "messages": [GEMINI_CLI]}],
             {"sessionId": "b", "projectHash": "h", "messages": [GEMINI_CLI]},
         ),
+        (COPILOT, {"type": "session.start", "data": {"sessionId": "b"}}),
         (PI, {"type": "session", "id": "b"}),
     ],
 )

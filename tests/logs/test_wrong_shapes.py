@@ -13,6 +13,7 @@ OTEL = {"role": "user", "parts": [{"type": "text", "content": "Hi."}]}
 AIDER = {"id": "a", "started_at": "", "messages": [HI]}
 CODEX = {"type": "response_item", "payload": {"type": "message", **HI}}
 EVENT = {"source": "user", "action": "message", "args": {"content": "Hi."}}
+OBSERVATION = {"traceId": "t", "type": "GENERATION", "startTime": "", "output": None}
 RESPONSE = {"source": "agent", "tool_call_metadata": {"model_response": {"id": "r"}}}
 
 
@@ -79,6 +80,16 @@ ONLY: list[tuple[str, Any, str]] = [
         "swe-agent",
         swe(role="assistant", tool_calls=[{"id": "a"}]),
         "document: message 1: tool_calls[0].function is not an object",
+    ),
+    (
+        "langfuse",
+        {"observations": [{**OBSERVATION, "input": [{"role": "me", "content": ""}]}]},
+        "document: observation 0: message 0: role 'me' is not one of",
+    ),
+    (
+        "openai-chat",
+        {"request_body": {"messages": [{**HI, "content": 5}]}},
+        "document: call 0: mes",
     ),
     ("pydantic-ai", [HI], "document: message 0: parts is not a list"),
     ("ai-sdk", [{"role": "user", "content": 7}], "document: message 0: content is neither"),

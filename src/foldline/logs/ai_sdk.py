@@ -6,9 +6,8 @@ Sources and data are for the screen. Of the latter only lists with calls are rea
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, cast
-
-from msgspec.structs import replace
 
 from foldline.history.formats.wire import (
     Object,
@@ -19,7 +18,6 @@ from foldline.history.formats.wire import (
     maybe_list,
     maybe_object,
     maybe_text,
-    maybe_time,
     media_from_url,
     text_block,
 )
@@ -28,7 +26,7 @@ from foldline.history.messages import Message, Role
 from foldline.history.parts import BlobPart, Part, ReasoningPart, TextPart
 from foldline.logs.bodies import answers, call_of, read_bodies, response_of
 from foldline.logs.document import Document
-from foldline.logs.importer import Importer, Session, first_items
+from foldline.logs.importer import Importer, first_items, stamped
 
 
 _ROLES = ("system", "user", "assistant", "tool")
@@ -53,25 +51,17 @@ def is_ai_sdk(value: Any) -> bool:
     return has_calls or ("parts" in item and has_text)
 
 
-def _read(document: Document) -> tuple[Session, ...]:
-    return read_bodies(
-        document,
-        format=AI_SDK.name,
-        key="messages",
-        rules=lambda body: [maybe_text(body.get("system"))],
-        read=messages_from_ai_sdk,
-    )
+def _rules(body: Object) -> list[str]:
+    return [maybe_text(body.get("system"))]
 
 
 def messages_from_ai_sdk(item: Object) -> Iterator[Message]:
-    """Yield what *item* says: each step, and the results of its calls."""
+    """Return what *item* says: each step, and the results of its calls."""
     role = cast("Role", check_role(item.get("role"), _ROLES))
-    id, created_at = first_text(item, "id") or None, maybe_time(item.get("createdAt"))
     blocks = [*_blocks(item)]
     pieces = ((block.get("type"), [*_parts(block)], [*_result(block)]) for block in blocks)
     kept = [(said, results) for kind, said, results in pieces if said or results or kind == _STEP]
-    for number, message in enumerate(answers(kept, role)):
-        yield replace(message, id=None if number else id, created_at=created_at)
+    return stamped(answers(kept, role), item.get("createdAt"), first_text(item, "id"))
 
 
 def _blocks(item: Object) -> Iterator[Object]:
@@ -139,6 +129,6 @@ AI_SDK = Importer(
     name="ai-sdk",
     description="messages of the Vercel AI SDK (UIMessage, or ModelMessage with calls)",
     matches=_matches,
-    read=_read,
+    read=partial(read_bodies, key="messages", rules=_rules, read=messages_from_ai_sdk),
 )
 """The importer of the AI SDK's messages."""

@@ -71,7 +71,7 @@ def _line(line: Object) -> Message:
 def _started(id: str, started_at: str, messages: list[Message]) -> Session:
     # The log knows when a session began, and nothing later.
     first = [replace(one, created_at=maybe_time(started_at)) for one in messages[:1]]
-    return Session(id=id, format=AIDER.name, messages=(*first, *messages[1:]))
+    return Session(id=id, messages=(*first, *messages[1:]))
 
 
 def _message(role: str, text: str) -> Message:

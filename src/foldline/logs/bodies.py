@@ -28,7 +28,6 @@ _URL_SAFE = str.maketrans("-_", "+/")
 def read_bodies(
     document: Document,
     *,
-    format: str,
     key: str,
     rules: Callable[[Object], Sequence[str]],
     read: Callable[[Object], Iterable[Message]],
@@ -46,7 +45,7 @@ def read_bodies(
         front = map(Message.system, filter(None, rules(body)))
         said = read_all(records, read, "the message")
         messages = (*front, *with_ids(said))
-        session = Session(id=first_text(body, "id"), format=format, messages=messages)
+        session = Session(id=first_text(body, "id"), messages=messages)
         recordings.append(Recording(session=session, sent=len(messages)))
     return joined(recordings)
 

@@ -81,7 +81,6 @@ def _read(document: Document) -> tuple[Session, ...]:
     sessions = tuple(
         Session(
             id=first_text(held, "id", "session_id", "conversation_id", "thread_id", "task_id"),
-            format=CHAT_JSONL.name,
             title=first_text(held, "title", "name"),
             messages=chat_messages(items),
         )

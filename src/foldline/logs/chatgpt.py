@@ -71,7 +71,7 @@ def _session(fields: Object) -> Session:
     said = (id for id, node in nodes.items() if maybe_object(node).get("message"))
     if left := set(said) - set(path):
         chat.skipped["message of a left branch"] = len(left)
-    return chat.session(CHATGPT.name)
+    return chat.session()
 
 
 def _path(nodes: Object, last: str) -> list[str]:

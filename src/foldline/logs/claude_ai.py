@@ -8,8 +8,6 @@ older exports. What a file says that was attached is the user's. Branches that w
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from msgspec.structs import replace
-
 from foldline.history.formats.wire import (
     Object,
     as_object,
@@ -19,7 +17,6 @@ from foldline.history.formats.wire import (
     maybe_list,
     maybe_object,
     maybe_text,
-    maybe_time,
 )
 from foldline.history.messages import Message, Role
 from foldline.history.parts import Part, ReasoningPart, TextPart
@@ -27,7 +24,7 @@ from foldline.history.unnamed import with_ids
 from foldline.logs.bodies import answers, call_of, response_of, texts_in
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
-from foldline.logs.importer import Importer, Reading, Session, lists_in, read_all
+from foldline.logs.importer import Importer, Reading, Session, by_lists, read_all, stamped
 
 
 _LIST = "chat_messages"
@@ -36,10 +33,6 @@ _SENDERS = ("human", "assistant")
 
 def _matches(document: Document) -> bool:
     return isinstance(maybe_object(document.first).get(_LIST), list)
-
-
-def _read(document: Document) -> tuple[Session, ...]:
-    return tuple(_session(held, items) for held, items in lists_in(document, _LIST))
 
 
 def _session(held: Object, items: Iterable[Record]) -> Session:
@@ -51,14 +44,14 @@ def _session(held: Object, items: Iterable[Record]) -> Session:
         chat.skipped["message of a left branch"] = len(left)
     kept = [record for record, fields in given if first_text(fields, "uuid") not in left]
     chat.messages += with_ids(read_all(kept, partial(_messages, chat), "the message"))
-    return chat.session(CLAUDE_AI.name)
+    return chat.session()
 
 
 def _linked(fields: Object) -> Line:
     return Line(id=first_text(fields, "uuid"), parent=first_text(fields, "parent_message_uuid"))
 
 
-def _messages(chat: Reading, item: Object) -> list[Message]:
+def _messages(chat: Reading, item: Object) -> Iterator[Message]:
     # Oldest exports have the text alone.
     given = maybe_list(item.get("content")) or listed_blocks(maybe_text(item.get("text")))
     blocks = [as_object(block, "the block") for block in given]
@@ -70,12 +63,8 @@ def _messages(chat: Reading, item: Object) -> list[Message]:
     lost = [*unread, *({"type": "file"} for _ in maybe_list(item.get("files")))]
     chat.skipped.update(first_text(one, "type") for one in lost if one.get("type") != "text")
     role: Role = "user" if check_role(item.get("sender"), _SENDERS) == "human" else "assistant"
-    id, created_at = first_text(item, "uuid") or None, maybe_time(item.get("created_at"))
     said = answers(filter(any, pieces), role)
-    return [
-        replace(message, id=None if number else id, created_at=created_at)
-        for number, message in enumerate(said)
-    ]
+    return stamped(said, item.get("created_at"), first_text(item, "uuid"))
 
 
 def _parts(block: Object) -> Iterator[Part]:
@@ -102,6 +91,6 @@ CLAUDE_AI = Importer(
     name="claude-ai",
     description="export of Claude.ai (conversations.json)",
     matches=_matches,
-    read=_read,
+    read=by_lists(_session, _LIST),
 )
 """The importer of Claude.ai's exports."""

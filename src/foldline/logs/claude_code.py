@@ -127,7 +127,7 @@ def _read(document: Document) -> tuple[Session, ...]:
         thread.close()
         if thread.left:
             thread.skipped["message of a left branch"] = len(thread.left)
-    return tuple(thread.session(CLAUDE_CODE.name) for thread in log.threads.values())
+    return tuple(thread.session() for thread in log.threads.values())
 
 
 def _unwrapped(line: Object) -> Object:

@@ -24,7 +24,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from foldline.history.formats.openai_responses import message_from_openai_responses
-from foldline.history.formats.responses import openai_usage
+from foldline.history.formats.responses import usage_or_none
 from foldline.history.formats.wire import (
     Object,
     first_text,
@@ -32,7 +32,6 @@ from foldline.history.formats.wire import (
     maybe_list,
     maybe_object,
     maybe_text,
-    maybe_time,
 )
 from foldline.history.messages import Message
 from foldline.logs.bodies import texts_in
@@ -96,7 +95,7 @@ def _session(records: Iterable[Record]) -> Session:
     said = any(log.instructions in message.text for message in log.messages)
     if log.instructions and not said:
         log.messages.insert(0, Message.system(log.instructions))
-    return log.session(CODEX.name)
+    return log.session()
 
 
 def _wrapped(payload: Object) -> Object:
@@ -124,8 +123,7 @@ def _take(log: _Log, line: Object) -> None:
             message = _message(payload)
             if message.role == "assistant":
                 log.answer = len(log.messages)
-            created_at = maybe_time(line.get("timestamp"))
-            log.messages.append(replace(message, created_at=created_at))
+            log.say([message], line.get("timestamp"))
         case "inter_agent_communication" if payload.get("content"):
             log.messages.append(_message({**payload, "type": _AGENT}))
         case "compacted":
@@ -185,18 +183,13 @@ def _report(log: _Log, payload: Object) -> None:
     """Give the counts of a `token_count` event to the message that closed the call."""
     info = maybe_object(payload.get("info"))
     report = maybe_object(info.get("last_token_usage"))
-    # Codex writes the counts under names of its own.
-    cached = {
-        "cached_tokens": report.get("cached_input_tokens"),
-        "cache_write_tokens": report.get("cache_write_input_tokens"),
-    }
-    counts = {
-        "input_tokens": report.get("input_tokens"),
-        "output_tokens": report.get("output_tokens"),
-        "input_tokens_details": cached,
-        "output_tokens_details": {"reasoning_tokens": report.get("reasoning_output_tokens")},
-    }
-    usage = openai_usage(counts)
+    usage = usage_or_none(
+        input_tokens=maybe_count(report.get("input_tokens")),
+        output_tokens=maybe_count(report.get("output_tokens")),
+        cache_read_tokens=maybe_count(report.get("cached_input_tokens")),
+        cache_write_tokens=maybe_count(report.get("cache_write_input_tokens")),
+        reasoning_tokens=maybe_count(report.get("reasoning_output_tokens")),
+    )
     if usage and info != log.counted:
         # An event may come again, and what was counted after an answer may be a compaction.
         log.counted = info

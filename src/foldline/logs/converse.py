@@ -6,6 +6,7 @@ field, which says what it is. Bytes in a file are base64.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Any
@@ -33,7 +34,7 @@ from foldline.history.parts import (
 )
 from foldline.logs.bodies import blob_in, messages_of, read_bodies, response_of, texts_in
 from foldline.logs.document import Document
-from foldline.logs.importer import Importer, Session, first_item
+from foldline.logs.importer import Importer, first_item
 
 
 _ROLES = ("user", "assistant")
@@ -101,20 +102,14 @@ def _matches(document: Document) -> bool:
     return is_turn(first_item(document, "messages"))
 
 
-def _read(document: Document) -> tuple[Session, ...]:
-    return read_bodies(
-        document,
-        format=CONVERSE.name,
-        key="messages",
-        rules=lambda body: texts_in(body.get("system")),
-        read=_messages,
-    )
+def _rules(body: Object) -> list[str]:
+    return texts_in(body.get("system"))
 
 
 CONVERSE = Importer(
     name="converse",
     description="Amazon Bedrock Converse requests or messages",
     matches=_matches,
-    read=_read,
+    read=partial(read_bodies, key="messages", rules=_rules, read=_messages),
 )
 """The importer of what Converse is sent."""

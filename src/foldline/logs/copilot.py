@@ -9,8 +9,6 @@ left out.
 from collections.abc import Iterator
 from functools import partial
 
-from msgspec.structs import replace
-
 from foldline.history.formats.wire import (
     Object,
     as_text,
@@ -18,7 +16,6 @@ from foldline.history.formats.wire import (
     maybe_list,
     maybe_object,
     maybe_text,
-    maybe_time,
     scalars,
 )
 from foldline.history.messages import Message
@@ -46,7 +43,7 @@ def _read(document: Document) -> tuple[Session, ...]:
     for records in sections(document.records, _named):
         log = Reading()
         read_each(records, partial(_take, log), "the event")
-        sessions.append(log.session(COPILOT.name))
+        sessions.append(log.session())
     return tuple(sessions)
 
 
@@ -63,8 +60,7 @@ def _take(log: Reading, event: Object) -> None:
         log.compact({"summary": maybe_text(data["summaryContent"])})
     elif not said and kind != _START:
         log.skipped[kind] += 1
-    created_at = maybe_time(event.get("timestamp"))
-    log.messages.extend(replace(one, created_at=created_at) for one in said)
+    log.say(said, event.get("timestamp"))
 
 
 def _messages(kind: str, data: Object) -> Iterator[Message]:

@@ -6,6 +6,7 @@ they are sent, and as Google's SDK for Python has them in dictionaries. Most cal
 """
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -35,7 +36,7 @@ from foldline.history.parts import (
 )
 from foldline.logs.bodies import blob_in, messages_of, read_bodies, texts_in
 from foldline.logs.document import Document
-from foldline.logs.importer import Importer, Session, first_item
+from foldline.logs.importer import Importer, first_item
 
 
 RESULT = "result"
@@ -125,11 +126,10 @@ def _matches(document: Document) -> bool:
     return is_content(first_item(document, "contents"))
 
 
-def _read(document: Document) -> tuple[Session, ...]:
-    return read_bodies(document, format=GEMINI.name, key="contents", rules=_rules, read=_messages)
-
-
 GEMINI = Importer(
-    name="gemini", description="Gemini request bodies or contents", matches=_matches, read=_read
+    name="gemini",
+    description="Gemini request bodies or contents",
+    matches=_matches,
+    read=partial(read_bodies, key="contents", rules=_rules, read=_messages),
 )
 """The importer of what Gemini is sent."""

@@ -13,8 +13,6 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from msgspec.structs import replace
-
 from foldline.history.formats.responses import usage_or_none
 from foldline.history.formats.wire import (
     Object,
@@ -35,7 +33,7 @@ from foldline.history.unnamed import with_ids
 from foldline.logs.bodies import call_of, messages_of, response_of
 from foldline.logs.document import Document, Record
 from foldline.logs.gemini import content_parts, tool_of
-from foldline.logs.importer import Importer, Reading, Session, read_each, sections
+from foldline.logs.importer import Importer, Reading, Session, read_each, sections, stamped
 
 
 _PARTS = partial(content_parts, of_agent=True)
@@ -68,7 +66,7 @@ def _session(records: Sequence[Record]) -> Session:
     read_each(records, partial(_take, log), "the line")
     said = chain.from_iterable(_messages(log, record) for record in log.said.values())
     log.messages.extend(with_ids(said))
-    return log.session(GEMINI_CLI.name)
+    return log.session()
 
 
 def _take(log: _Log, line: Object) -> None:
@@ -110,13 +108,11 @@ def _messages(log: _Log, record: Object) -> Iterator[Message]:
 
 
 def _asked(log: _Log, record: Object) -> Iterator[Message]:
-    """Yield what the user says; a result is read here if its call does not have it."""
-    id, created_at = maybe_text(record.get("id")) or None, maybe_time(record.get("timestamp"))
+    """Return what the user says; a result is read here if its call does not have it."""
     blocks = _blocks(record.get("content"))
-    for message in messages_of(blocks, is_answer=False, parts=_PARTS, tool=tool_of):
-        if message.role == "user" or not log.has_results:
-            yield replace(message, id=id, created_at=created_at)
-            id = None
+    said = messages_of(blocks, is_answer=False, parts=_PARTS, tool=tool_of)
+    kept = (one for one in said if one.role == "user" or not log.has_results)
+    return stamped(kept, record.get("timestamp"), maybe_text(record.get("id")))
 
 
 def _said(log: _Log, record: Object) -> Iterator[Message]:

@@ -18,6 +18,7 @@ from foldline.history.formats.wire import (
     first_text,
     maybe_list,
     maybe_object,
+    maybe_time,
 )
 from foldline.history.messages import Message
 from foldline.history.parts import Part, TextPart
@@ -35,8 +36,8 @@ class Session(Struct, frozen=True, kw_only=True):
     id: str = ""
     """The identity that the log gives it, else one made of the input's name and its place."""
 
-    format: str
-    """The name of the format that it was read from."""
+    format: str = ""
+    """The name of the format that it was read from; that of its importer if a reader names none."""
 
     title: str = ""
     """What the log calls it; empty if it has no name."""
@@ -82,6 +83,10 @@ class Reading:
         # How many records of each kind were left out.
         self.skipped = Counter[str]()
 
+    def say(self, said: Iterable[Message], time: Any) -> None:
+        """Add what is *said* at the *time* that the log has."""
+        self.messages.extend(stamped(said, time))
+
     def compact(self, compaction: Object, size: str = "") -> None:
         """Keep what an agent's own *compaction* wrote beside the message before it, not as one."""
         place = "before message 0"
@@ -92,17 +97,24 @@ class Reading:
             place = f"after message {len(self.messages) - 1}"
         self.notes.append(f"{place} the agent compacted its context{size}; all messages are here")
 
-    def session(self, format: str) -> Session:
+    def session(self) -> Session:
         """Return the session that was read."""
         kinds = [f"{kind} ({count:,})" for kind, count in sorted(self.skipped.items())]
         skipped = [f"records left out: {', '.join(kinds)}"] if kinds else []
         return Session(
             id=self.id,
-            format=format,
             title=self.title,
             messages=tuple(self.messages),
             notes=(*self.notes, *skipped),
         )
+
+
+def stamped(said: Iterable[Message], time: Any, id: str = "") -> Iterator[Message]:
+    """Yield what is *said* at one *time* in a log, whose *id*, if there is one, the first of it gets."""
+    created_at = maybe_time(time)
+    for message in said:
+        yield replace(message, id=id or message.id, created_at=created_at)
+        id = ""
 
 
 def printed_message(said: str | tuple[Part, ...], *, name: str) -> Message:
@@ -181,6 +193,15 @@ def first_items(document: Document, *keys: str) -> list[Any]:
 def first_item(document: Document, *keys: str) -> Any:
     """Return the first of `first_items`."""
     return next(iter(first_items(document, *keys)), None)
+
+
+def by_lists(
+    session: Callable[[Object, Sequence[Record]], Session], *keys: str, item: str = "message"
+) -> Callable[[Document], tuple[Session, ...]]:
+    """Return what has *session* read the fields and the items of each conversation; see `lists_in`."""
+    return lambda document: tuple(
+        session(held, items) for held, items in lists_in(document, *keys, item=item)
+    )
 
 
 def lists_in(

@@ -8,7 +8,7 @@ one each. Tool calls are read from `tool_calls`, from `invalid_tool_calls` (argu
 JSON) and, if both are empty, from the vendor's own in `additional_kwargs`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from foldline.history.formats.responses import usage_or_none
@@ -41,8 +41,8 @@ from foldline.history.parts import (
     UriPart,
 )
 from foldline.logs.bodies import call_of
-from foldline.logs.document import Document
-from foldline.logs.importer import Importer, Session, first_item, lists_in, read_each
+from foldline.logs.document import Document, Record
+from foldline.logs.importer import Importer, Session, by_lists, first_item, read_each
 
 
 _TYPES: dict[str, Role] = {
@@ -111,15 +111,9 @@ def message_from_langchain(fields: Object) -> Message | None:
     )
 
 
-def _read(document: Document) -> tuple[Session, ...]:
-    return tuple(
-        Session(
-            id=first_text(held, "id", "thread_id"),
-            format=LANGCHAIN.name,
-            messages=tuple(filter(None, read_each(items, message_from_langchain, "the message"))),
-        )
-        for held, items in lists_in(document, *_LISTS)
-    )
+def _session(held: Object, items: Iterable[Record]) -> Session:
+    said = filter(None, read_each(items, message_from_langchain, "the message"))
+    return Session(id=first_text(held, "id", "thread_id"), messages=tuple(said))
 
 
 def _blocks(body: Object) -> list[Object]:
@@ -159,9 +153,7 @@ def _content_part(block: Object) -> ResponseContent:
     match block:
         case {"type": "text" | "input_text" | "output_text", "text": str(text)}:
             return TextPart(text)
-        case {"type": "image_url", "image_url": {"url": str(url)}}:
-            return media_from_url(url, "image")
-        case {"type": "image_url", "image_url": str(url)}:
+        case {"type": "image_url", "image_url": str(url) | {"url": str(url)}}:
             return media_from_url(url, "image")
         case {"type": "image" | "audio" | "video" | "file" as kind}:
             medium = _medium("document" if kind == "file" else kind, block)
@@ -220,6 +212,6 @@ LANGCHAIN = Importer(
     name="langchain",
     description="messages of LangChain or LangGraph (messages_to_dict, dumpd, or plain)",
     matches=_matches,
-    read=_read,
+    read=by_lists(_session, *_LISTS),
 )
 """The importer of LangChain's messages."""

@@ -8,7 +8,6 @@ the names of fields with underscores.
 """
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -61,7 +60,7 @@ def _read(document: Document) -> tuple[Session, ...]:
         if one.value["type"] == "GENERATION" and given_messages(run := _run(one.value))
     ]
     calls.sort(key=lambda one: first_text(one.value, "start_time"))
-    return joined(read_each(calls, partial(run_recording, format=LANGFUSE.name), "the generation"))
+    return joined(read_each(calls, run_recording, "the generation"))
 
 
 def _run(generation: Object) -> Object:

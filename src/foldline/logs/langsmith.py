@@ -57,8 +57,8 @@ def given_messages(run: Object) -> list[Any]:
     return given[0] if given and isinstance(given[0], list) else given
 
 
-def run_recording(run: Object, *, format: str = "langsmith") -> Recording:
-    """Return what *run* was given and answered, as a recording in *format*."""
+def run_recording(run: Object) -> Recording:
+    """Return what *run* was given and answered."""
     extra = maybe_object(run.get("extra"))
     metadata = maybe_object(extra.get("metadata") or run.get("metadata"))
     sent = _messages(given_messages(run))
@@ -75,7 +75,6 @@ def run_recording(run: Object, *, format: str = "langsmith") -> Recording:
         answer = answer[len(sent) :]
     session = Session(
         id=first_text(metadata, *CONVERSATION) or first_text(run, "trace_id", "id"),
-        format=format,
         messages=(*sent, *answer),
     )
     return Recording(session=session, sent=len(sent))

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
 
-from msgspec.structs import replace
-
 from foldline.history.formats.responses import usage_apart
 from foldline.history.formats.wire import (
     Object,
@@ -22,7 +20,6 @@ from foldline.history.formats.wire import (
     maybe_list,
     maybe_object,
     maybe_text,
-    maybe_time,
     media_from_url,
     scalars,
 )
@@ -35,8 +32,8 @@ from foldline.logs.importer import (
     Importer,
     Reading,
     Session,
+    by_lists,
     first_item,
-    lists_in,
     printed_message,
     read_each,
 )
@@ -51,18 +48,12 @@ def _matches(document: Document) -> bool:
     return isinstance(item.get("parts"), list) and "role" in maybe_object(item.get("info"))
 
 
-def _read(document: Document) -> tuple[Session, ...]:
-    return tuple(
-        _session(maybe_object(held.get("info")), items)
-        for held, items in lists_in(document, "messages")
-    )
-
-
-def _session(info: Object, items: Iterable[Record]) -> Session:
+def _session(held: Object, items: Iterable[Record]) -> Session:
+    info = maybe_object(held.get("info"))
     log = Reading(first_text(info, "id"))
     log.title = maybe_text(info.get("title"))
     read_each(items, partial(_take, log), "the message")
-    return log.session(OPENCODE.name)
+    return log.session()
 
 
 def _take(log: Reading, item: Object) -> None:
@@ -76,8 +67,7 @@ def _take(log: Reading, item: Object) -> None:
         return
     else:
         said = [*_answered(info, parts)]
-    created_at = maybe_time(maybe_object(info.get("time")).get("created"))
-    log.messages.extend(replace(one, created_at=created_at) for one in said)
+    log.say(said, maybe_object(info.get("time")).get("created"))
 
 
 def _asked(parts: Iterable[Object]) -> Iterator[Message]:
@@ -148,6 +138,6 @@ OPENCODE = Importer(
     name="opencode",
     description="session of opencode (its export, or a list of its messages)",
     matches=_matches,
-    read=_read,
+    read=by_lists(_session, "messages"),
 )
 """The importer of opencode's sessions."""

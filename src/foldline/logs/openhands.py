@@ -14,8 +14,6 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import chain
 
-from msgspec.structs import replace
-
 from foldline.history.formats.responses import read_response
 from foldline.history.formats.wire import (
     Object,
@@ -24,7 +22,6 @@ from foldline.history.formats.wire import (
     maybe_list,
     maybe_object,
     maybe_text,
-    maybe_time,
     media_from_url,
 )
 from foldline.history.messages import Message, NativeFormat
@@ -34,8 +31,8 @@ from foldline.logs.importer import (
     Importer,
     Reading,
     Session,
+    by_lists,
     first_item,
-    lists_in,
     printed_message,
     read_each,
 )
@@ -66,26 +63,17 @@ def _matches(document: Document) -> bool:
     return bool(kinds) and "source" in event and "role" not in event
 
 
-def _read(document: Document) -> tuple[Session, ...]:
-    return tuple(
-        _session(first_text(held, "instance_id"), events)
-        for held, events in lists_in(document, *_LISTS, item="event")
-    )
-
-
-def _session(id: str, events: Iterable[Record]) -> Session:
-    run = _Run(id)
+def _session(held: Object, events: Iterable[Record]) -> Session:
+    run = _Run(first_text(held, "instance_id"))
     read_each(events, partial(_take, run), "the event")
-    return run.session(OPENHANDS.name)
+    return run.session()
 
 
 def _take(run: _Run, event: Object) -> None:
     if is_event(event):
         take_event(run, event)
         return
-    created_at = maybe_time(event.get("timestamp"))
-    said = (replace(message, created_at=created_at) for message in _messages(event, run))
-    run.messages.extend(said)
+    run.say(_messages(event, run), event.get("timestamp"))
 
 
 def _messages(event: Object, run: _Run) -> tuple[Message, ...]:
@@ -155,6 +143,6 @@ OPENHANDS = Importer(
     name="openhands",
     description="event log of OpenHands (a list of events, or result records with one each)",
     matches=_matches,
-    read=_read,
+    read=by_lists(_session, *_LISTS, item="event"),
 )
 """The importer of OpenHands' event logs."""

@@ -9,8 +9,6 @@ What skills and rules add to a message of the user, and what the environment say
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from msgspec.structs import replace
-
 from foldline.history.formats.wire import (
     Object,
     as_text,
@@ -18,7 +16,6 @@ from foldline.history.formats.wire import (
     maybe_list,
     maybe_object,
     maybe_text,
-    maybe_time,
     media_from_url,
 )
 from foldline.history.messages import Message
@@ -42,8 +39,7 @@ def is_event(event: Object) -> bool:
 
 def take_event(run: Reading, event: Object) -> None:
     """Add to *run* what *event* says."""
-    created_at = maybe_time(event.get("timestamp"))
-    run.messages.extend(replace(one, created_at=created_at) for one in _messages(run, event))
+    run.say(_messages(run, event), event.get("timestamp"))
 
 
 def _messages(run: Reading, event: Object) -> Iterator[Message]:

@@ -11,8 +11,6 @@ signature belongs to the vendor's request that made it and is left out.
 from collections.abc import Sequence
 from functools import partial
 
-from msgspec.structs import replace
-
 from foldline.history.formats.responses import usage_apart
 from foldline.history.formats.wire import (
     Object,
@@ -24,10 +22,9 @@ from foldline.history.formats.wire import (
     maybe_count,
     maybe_object,
     maybe_text,
-    maybe_time,
     scalars,
 )
-from foldline.history.messages import Message, Role, Usage
+from foldline.history.messages import Message, Role
 from foldline.history.parts import (
     BlobPart,
     GenericPart,
@@ -88,7 +85,7 @@ def _session(records: Sequence[Record]) -> Session:
     lines = [maybe_object(record.value) for record in records]
     log.left = abandoned([_linked(line) for line in lines if "parentId" in line])
     read_each(records, partial(_take, log), "the line")
-    return log.session(PI.name)
+    return log.session()
 
 
 def _linked(line: Object) -> Line:
@@ -104,11 +101,10 @@ def _take(log: _Log, line: Object) -> None:
         case "message" if maybe_object(line.get("message")).get("excludeFromContext") is True:
             log.skipped["bashExecution"] += 1
         case "message":
-            log.messages.append(_message(line))
+            log.say([_message(line)], line.get("timestamp"))
         case "custom_message" | "branch_summary":
             printed = printed_message(_plain(line), name=first_text(line, "customType") or kind)
-            created_at = maybe_time(line.get("timestamp"))
-            log.messages.append(replace(printed, created_at=created_at))
+            log.say([printed], line.get("timestamp"))
         case "compaction":
             compaction = scalars(line, _COMPACTION)
             first_kept = line.get("firstKeptEntryIndex")
@@ -126,9 +122,8 @@ def _take(log: _Log, line: Object) -> None:
 def _message(line: Object) -> Message:
     said = as_object(line.get("message"), "message")
     role = as_text(said.get("role"), "role")
-    created_at = maybe_time(line.get("timestamp"))
     if role not in _ROLES:
-        return replace(printed_message(_plain(said), name=role), created_at=created_at)
+        return printed_message(_plain(said), name=role)
     report = maybe_object(said.get("usage"))
     cost = maybe_object(report.get("cost"))
     metadata = scalars(said, _KEPT) | scalars({"cost": cost.get("total")}, ("cost",))
@@ -137,9 +132,13 @@ def _message(line: Object) -> Message:
         parts=_parts(said, role),
         id=maybe_text(line.get("id")) or None,
         name=maybe_text(said.get("toolName")) or None,
-        created_at=created_at,
         metadata=metadata or None,
-        usage=_usage(report),
+        usage=usage_apart(
+            fresh=report.get("input"),
+            read=report.get("cacheRead"),
+            written=report.get("cacheWrite"),
+            output=report.get("output"),
+        ),
     )
 
 
@@ -188,15 +187,6 @@ def _bash(said: Object) -> str:
 def _plain(said: Object) -> str:
     """Return the text of a message that pi or an extension of it added."""
     return first_text(said, "summary") or "\n".join(texts_in(said.get("content")))
-
-
-def _usage(report: Object) -> Usage | None:
-    return usage_apart(
-        fresh=report.get("input"),
-        read=report.get("cacheRead"),
-        written=report.get("cacheWrite"),
-        output=report.get("output"),
-    )
 
 
 PI = Importer(

@@ -6,6 +6,7 @@ is printed. Of the instructions, which are sent beside the messages, the newest 
 """
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -37,7 +38,7 @@ from foldline.history.parts import (
 )
 from foldline.logs.bodies import blob_in, call_of, read_bodies
 from foldline.logs.document import Document
-from foldline.logs.importer import Importer, Session, first_item, holds_lists, printed_message
+from foldline.logs.importer import Importer, first_item, holds_lists, printed_message
 
 
 def _matches(document: Document) -> bool:
@@ -45,12 +46,6 @@ def _matches(document: Document) -> bool:
     said = "part_kind" in maybe_object(next(iter(maybe_list(item.get("parts"))), None))
     return (
         said and item.get("kind") in ("request", "response") and holds_lists(document, "messages")
-    )
-
-
-def _read(document: Document) -> tuple[Session, ...]:
-    return read_bodies(
-        document, format=PYDANTIC_AI.name, key="messages", rules=_rules, read=_messages
     )
 
 
@@ -128,6 +123,6 @@ PYDANTIC_AI = Importer(
     name="pydantic-ai",
     description="message history of Pydantic AI (JSON)",
     matches=_matches,
-    read=_read,
+    read=partial(read_bodies, key="messages", rules=_rules, read=_messages),
 )
 """The importer of Pydantic AI's message histories."""

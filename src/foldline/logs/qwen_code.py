@@ -18,7 +18,7 @@ from foldline.history.formats.wire import (
     maybe_time,
     scalars,
 )
-from foldline.history.messages import Message, Usage
+from foldline.history.messages import Message
 from foldline.logs.bodies import messages_of
 from foldline.logs.gemini import content_parts, tool_of
 
@@ -33,7 +33,14 @@ def messages_of_line(line: Object) -> list[Message]:
         tool=tool_of,
     )
     id, created_at = first_text(line, "uuid") or None, maybe_time(line.get("timestamp"))
-    usage = _usage(maybe_object(line.get("usageMetadata")))
+    report = maybe_object(line.get("usageMetadata"))
+    # Unlike Google's own, its answers are counted with their thoughts.
+    usage = usage_or_none(
+        input_tokens=maybe_count(report.get("promptTokenCount")),
+        output_tokens=maybe_count(report.get("candidatesTokenCount")),
+        cache_read_tokens=maybe_count(report.get("cachedContentTokenCount")),
+        reasoning_tokens=maybe_count(report.get("thoughtsTokenCount")),
+    )
     metadata = scalars(line, ("model",)) or None
     return [
         replace(one, id=id, created_at=created_at, usage=usage, metadata=metadata) for one in said
@@ -43,13 +50,3 @@ def messages_of_line(line: Object) -> list[Message]:
 def is_from_program(line: Object) -> bool:
     """Whether the program says *line* in the user's place."""
     return line.get("subtype") in ("notification", "cron") or line.get("provenance") == "system"
-
-
-def _usage(report: Object) -> Usage | None:
-    # Unlike Google's own, its answers are counted with their thoughts.
-    return usage_or_none(
-        input_tokens=maybe_count(report.get("promptTokenCount")),
-        output_tokens=maybe_count(report.get("candidatesTokenCount")),
-        cache_read_tokens=maybe_count(report.get("cachedContentTokenCount")),
-        reasoning_tokens=maybe_count(report.get("thoughtsTokenCount")),
-    )

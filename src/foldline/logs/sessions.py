@@ -100,7 +100,7 @@ def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> 
         message = f"no conversation inside: the input is {importer.name}, but it has no messages"
         raise FormatError(message)
     sessions[-1] = replace(sessions[-1], notes=(*sessions[-1].notes, *document.notes))
-    return _identified(sessions, name)
+    return _identified(sessions, name, importer.name)
 
 
 def _named(format: str) -> Importer:
@@ -146,8 +146,8 @@ def _unknown(document: Document) -> NoReturn:
     raise UnknownFormatError(message)
 
 
-def _identified(sessions: list[Session], name: str) -> tuple[Session, ...]:
-    """Return *sessions* with ids of which no two are equal."""
+def _identified(sessions: list[Session], name: str, format: str) -> tuple[Session, ...]:
+    """Return *sessions* with a format, and with ids of which no two are equal."""
     named = Counter[str]()
     taken: set[str] = set()
     identified: list[Session] = []
@@ -157,5 +157,5 @@ def _identified(sessions: list[Session], name: str) -> tuple[Session, ...]:
             named[given] += 1
             id = f"{given}#{named[given] + 1}"
         taken.add(id)
-        identified.append(replace(session, id=id))
+        identified.append(replace(session, id=id, format=session.format or format))
     return tuple(identified)

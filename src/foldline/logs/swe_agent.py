@@ -30,7 +30,7 @@ from foldline.history.formats.wire import (
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import ReasoningPart, ToolCallResponsePart
 from foldline.logs.document import Document, Record
-from foldline.logs.importer import Importer, Reading, Session, each_read, first_item, lists_in
+from foldline.logs.importer import Importer, Reading, Session, by_lists, each_read, first_item
 
 
 _KEPT = ("agent", "message_type", "is_demo")
@@ -47,13 +47,6 @@ def _matches(document: Document) -> bool:
     return "history" in maybe_object(document.first) and {"role", "content", "agent"} <= item.keys()
 
 
-def _read(document: Document) -> tuple[Session, ...]:
-    return tuple(
-        _session(trajectory, items)
-        for trajectory, items in lists_in(document, "history", "messages")
-    )
-
-
 def _session(trajectory: Object, items: Sequence[Record]) -> Session:
     run = Reading(first_text(trajectory, "instance_id"))
     run.title = first_text(trajectory, "environment")
@@ -62,7 +55,7 @@ def _session(trajectory: Object, items: Sequence[Record]) -> Session:
         run.messages.extend(chain.from_iterable(said))
     else:
         run.messages.extend(each_read(items, _message, "the message"))
-    return run.session(SWE_AGENT.name)
+    return run.session()
 
 
 def _mini(run: Reading, item: Object) -> list[Message]:
@@ -104,6 +97,6 @@ SWE_AGENT = Importer(
     name="swe-agent",
     description="trajectory of SWE-agent or mini-SWE-agent (one JSON object)",
     matches=_matches,
-    read=_read,
+    read=by_lists(_session, "history", "messages"),
 )
 """The importer of SWE-agent's trajectories."""

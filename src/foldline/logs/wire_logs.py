@@ -188,7 +188,7 @@ def _read_own(document: Document) -> tuple[Session, ...]:
         )
     else:
         histories = [tuple(_stream_own(document.records))]
-    return tuple(Session(format=FOLDLINE.name, messages=messages) for messages in histories)
+    return tuple(Session(messages=messages) for messages in histories)
 
 
 WIRE_FORMATS = tuple(
