@@ -46,7 +46,7 @@ def test_without_options_the_usual_ones_are_compared(run: Run, short: Path) -> N
 def test_views_are_kept_for_a_page_with_text_alone(
     run: Run, short: Path, monkeypatch: pytest.MonkeyPatch, text: tuple[str, ...]
 ) -> None:
-    """Those of a log of 10 MB would take gigabytes of memory."""
+    """Those of a log of 10 MB would take 600 MB."""
     found: list[Comparison] = []
 
     def compared(*args: Any, **options: Any) -> Comparison:

@@ -76,9 +76,7 @@ def compare(
         config = given
         if terms is not None and config.prices is None:
             config = replace(config, prices=terms.prices)
-        replay = play(
-            tape, config, name=name, check=check, stretches=stretches, on_call=on_call
-        )
+        replay = play(tape, config, name=name, check=check, stretches=stretches, on_call=on_call)
         if terms is not None:
             replay = replace(replay, report=_billed(replay.report, tape, config, terms))
         replays[name] = replay
