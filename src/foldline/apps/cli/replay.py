@@ -115,20 +115,8 @@ def replay(options: _ReplayOptions) -> None:
         if not config.enabled:
             note(f"{name} disables reduction: the full history is sent")
     tapes = [Tape(session) for session in recorded]
-    calls = len(configs) * sum(len(tape.calls) for tape in tapes)
     terms = terms_of(options.prices, options.model)
-    with progress("replaying", calls) as advance:
-        compared = [
-            compare(
-                tape,
-                configs,
-                check=options.check,
-                terms=terms,
-                stretches=options.text,
-                on_call=advance,
-            )
-            for tape in tapes
-        ]
+    compared = _played(tapes, configs, options, terms)
     sessions = [one.reports for one in compared]
     given = terms.prices if terms is not None and "=" in (options.prices or "") else None
     found = conclude(sessions, configs=configs, prices=given)
@@ -161,6 +149,27 @@ def _print_conclusion(console: Console, found: Conclusion) -> None:
     console.print(Text(clean(found.text), style="bold"))
     for line in found.lines:
         console.print(Text(f"  {clean(line)}"), soft_wrap=True)
+
+
+def _played(
+    tapes: Sequence[Tape],
+    configs: Mapping[str, HistoryReductionConfig],
+    options: _ReplayOptions,
+    terms: Terms | None,
+) -> list[Comparison]:
+    calls = len(configs) * sum(len(tape.calls) for tape in tapes)
+    with progress("replaying", calls) as advance:
+        return [
+            compare(
+                tape,
+                configs,
+                check=options.check,
+                terms=terms,
+                stretches=options.text,
+                on_call=advance,
+            )
+            for tape in tapes
+        ]
 
 
 def terms_of(given: str | None, model: str | None) -> Terms | None:
