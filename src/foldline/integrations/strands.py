@@ -7,15 +7,12 @@ from strands.agent.conversation_manager import ConversationManager
 from strands.hooks import AgentInitializedEvent, HookRegistry
 from strands.middleware import InvokeModelContext, InvokeModelStage
 
+from foldline.agent.arguments import by_refusal
 from foldline.agent.reducer import HistoryReducer
 from foldline.guests import kept_reduction, new_reduction
 from foldline.integrations.bedrock import ConverseView
 from foldline.integrations.strands_messages import StrandsCodec
-from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
-
-
-_NOW = AgentRunConfig(trigger_history_reduction=True)
 
 
 class FoldlineConversationManager(ConversationManager):
@@ -30,7 +27,7 @@ class FoldlineConversationManager(ConversationManager):
         super().__init__()
         self._view = ConverseView(reducer, StrandsCodec())
         self._state: HistoryReductionState | None = None
-        self._is_refused = False
+        self._is_refused, self._sent = False, 0
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
         """Join the agent: its middleware gets a copy of the messages before each call."""
@@ -49,11 +46,11 @@ class FoldlineConversationManager(ConversationManager):
         reduced = await self._view.reduce(
             messages,
             state=self._state,
-            overrides=_NOW if self._is_refused else None,
+            overrides=by_refusal(self._sent) if self._is_refused else None,
             instructions=prompt,
             tools=[dict(one) for one in context.tool_specs],
         )
-        self._state = reduced.state
+        self._state, self._sent = reduced.state, reduced.event.reduced_tokens
         view: Any = reduced.messages
         return context.replace(messages=view)
 
