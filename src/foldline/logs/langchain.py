@@ -40,7 +40,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
-from foldline.logs.bodies import call_of
+from foldline.logs.bodies import blob_in, call_of
 from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_item, lists_in, read_each
 
@@ -159,13 +159,15 @@ def _content_part(block: Object) -> ResponseContent:
     match block:
         case {"type": "text" | "input_text" | "output_text", "text": str(text)}:
             return TextPart(text)
-        case {"type": "image_url", "image_url": {"url": str(url)}}:
-            return media_from_url(url, "image")
-        case {"type": "image_url", "image_url": str(url)}:
+        case {"type": "image_url", "image_url": {"url": str(url)} | str(url)}:
             return media_from_url(url, "image")
         case {"type": "image" | "audio" | "video" | "file" as kind}:
             medium = _medium("document" if kind == "file" else kind, block)
             return GenericPart(kind, json_text(block)) if medium is None else medium
+        case {"type": "input_audio", "input_audio": {"data": str(data), "format": str(kind)}}:
+            return BlobPart("audio", f"audio/{kind}", data)
+        case {"type": "media", "mime_type": str(mime), "data": data}:
+            return blob_in(data, mime)
         case _:
             return GenericPart(maybe_text(block.get("type")), json_text(block))
 
