@@ -27,7 +27,8 @@ class FoldlineConversationManager(ConversationManager):
         super().__init__()
         self._view = ConverseView(reducer, StrandsCodec())
         self._state: HistoryReductionState | None = None
-        self._is_refused, self._sent = False, 0
+        self._is_refused = self._is_again = False
+        self._sent = 0
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
         """Join the agent: its middleware gets a copy of the messages before each call."""
@@ -43,10 +44,11 @@ class FoldlineConversationManager(ConversationManager):
             blocks: Any = [{"text": given}] if isinstance(given, str) else given
             prompt = "\n".join(block.get("text", "") for block in blocks)
         messages: Any = context.messages
+        self._is_again, self._is_refused = self._is_refused, False
         reduced = await self._view.reduce(
             messages,
             state=self._state,
-            overrides=by_refusal(self._sent) if self._is_refused else None,
+            overrides=by_refusal(self._sent) if self._is_again else None,
             instructions=prompt,
             tools=[dict(one) for one in context.tool_specs],
         )
@@ -56,11 +58,11 @@ class FoldlineConversationManager(ConversationManager):
 
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:
         """Change nothing: what the model is shown is decided at each call."""
-        self._is_refused = False
+        self._is_refused = self._is_again = False
 
     def reduce_context(self, agent: Agent, e: Exception | None = None, **kwargs: Any) -> None:
         """Fold before the next call, whatever the counts; raise *e* if that was not enough."""
-        if e is not None and self._is_refused:
+        if e is not None and self._is_again:
             raise e
         self._is_refused = True
 

@@ -1,5 +1,6 @@
 """A repository of Strands' sessions in threads, and a model that refuses a request."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -130,11 +131,13 @@ def test_the_state_of_a_swarm_is_kept() -> None:
 
 
 class Small(Scripted):
-    """Refuses what has more than twelve messages."""
+    """Refuses what has too many messages."""
+
+    most = 12
 
     async def stream(self, messages: Any, *given: Any, **named: Any) -> Any:
         """Answer from the script."""
-        if len(messages) > 12:
+        if len(messages) > self.most:
             self.asked.append((None, list(messages)))
             raise ContextWindowOverflowException
         async for event in super().stream(messages, *given, **named):
@@ -148,11 +151,11 @@ def look(room: int) -> str:
 
 
 def test_a_loop_of_tools_that_the_model_refuses_is_folded() -> None:
-    """It has one question, which no count would cut; the agent keeps all messages."""
+    """It has one question, which no count would cut; later calls grow until the next refusal."""
     model: Any = Small()
     uses = [
         {"toolUse": {"toolUseId": f"use-{n}", "name": "look", "input": {"room": n}}}
-        for n in range(7)
+        for n in range(20)
     ]
     model.answers = [{"content": [one]} for one in [*uses, {"text": "All have chairs."}]]
     manager = FoldlineConversationManager(HistoryReducer())
@@ -161,6 +164,21 @@ def test_a_loop_of_tools_that_the_model_refuses_is_folded() -> None:
     agent("Count the chairs of each room.")
 
     sent = [len(messages) for _, messages in model.asked]
+    refused = [at for at, size in enumerate(sent) if size > 12]
     assert sent[:7] == [1, 3, 5, 7, 9, 11, 13]
-    assert max(sent[7:]) < 12
-    assert len(agent.messages) == 16
+    assert all(sent[at + 1] < sent[at] - 6 for at in refused)
+    assert all(b - a == 2 for at, (a, b) in enumerate(pairwise(sent)) if at not in refused)
+    assert len(agent.messages) == 42
+
+
+def test_a_refusal_after_a_fold_is_the_callers() -> None:
+    """What is still too long is not asked for once more."""
+    model: Any = Small()
+    model.most = 0
+    manager = FoldlineConversationManager(HistoryReducer())
+    agent = Agent(model, callback_handler=None, conversation_manager=manager)
+
+    with pytest.raises(ContextWindowOverflowException):
+        agent("Count the chairs of each room.")
+
+    assert len(model.asked) == 2
