@@ -15,9 +15,11 @@ from foldline import (
     HistoryReductionConfig,
     Message,
 )
+from foldline.agent.arguments import by_refusal
 from foldline.agent.background import BackgroundFold
 from foldline.conversation.orchestrator import RoundRobin
 from foldline.errors import ModelError, RunStartError, ThreadConflictError
+from foldline.history.parts import ToolCallPart
 from foldline.reduction.event import HistoryReductionEvent, Reason
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.model import ScriptedModel, calls
@@ -245,6 +247,23 @@ def test_a_reducer_folds_by_hand() -> None:
     assert [request.focus for request in writer.requests] == ["the schema", ""]
     assert [one.verdict.cut for one in (first, second)] == [2, 3]
     assert hit.event.status == "cache_hit"
+
+
+def test_what_a_vendor_refuses_is_folded_to_a_quarter() -> None:
+    """A loop of tools after one question too, where the counts would cut nothing; it stays active."""
+    messages = [Message.user("Look at all of them.")]
+    for number in range(12):
+        call = ToolCallPart(f"call-{number}", "look", "{}")
+        asked = Message(role="assistant", parts=(call,))
+        messages += [asked, Message.tool(call.id, f"{number} {WORDS}" * 4)]
+    reducer = HistoryReducer(COUNTING, summarizer=Writer())
+    refused = reducer.reduce_sync(messages).event.reduced_tokens
+
+    folded = reducer.reduce_sync(messages, overrides=by_refusal(refused))
+    hit = reducer.reduce_sync(messages)
+
+    assert folded.event.reduced_tokens < refused / 2
+    assert (hit.event.status, hit.messages) == ("cache_hit", folded.messages)
 
 
 async def test_a_conversation_is_folded_by_the_agent_that_answered_last() -> None:

@@ -140,12 +140,13 @@ def test_calls_media_and_unknown_parts_come_back() -> None:
         TextPart("So:"),
         image,
         GenericPart("audio", '{"a": 1}'),
+        GenericPart("image_generation_call", f'{{"result":"iVBORw0KGgo{"A" * 99}"}}'),
         ToolCallPart("c1", "write", '{"text":  "a\\nb"}'),
     )
     answer = ToolCallResponsePart("c1", (TextPart("done"), image))
     said = [Message(role="assistant", parts=parts), Message(role="tool", parts=(answer,))]
 
-    assert recall(said, 0).text == 'So:\n[image]\n{"a": 1}\nwrite\n{"text":  "a\\nb"}'
+    assert recall(said, 0).text == 'So:\n[image]\n{"a": 1}\n{"result":}\nwrite\n{"text":  "a\\nb"}'
     assert recall(said, 1) == RecalledPage(
         header="[message 1, tool result, page 1 of 1, the end]",
         text="done\n[image]",

@@ -1,16 +1,25 @@
 """What content that is not text costs."""
 
 from base64 import b64encode
+from typing import Any
 
 import pytest
 
-from foldline.history.media import MEDIA_TOKENS, blob_of, media_tokens, modality_of
+from foldline.history.formats import CONVERTERS
+from foldline.history.media import (
+    MEDIA_TOKENS,
+    blob_of,
+    media_inside,
+    media_tokens,
+    modality_of,
+)
 from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import BlobPart, FilePart, Part, UriPart
 from foldline.history.tokens import MESSAGE_TOKENS, TokenEstimator, count_message
 
 
 OPENAI, ANTHROPIC = NativeFormat.OPENAI_CHAT, NativeFormat.ANTHROPIC
+RESPONSES = NativeFormat.OPENAI_RESPONSES
 
 
 def blob(modality: str, mime_type: str, data: bytes) -> BlobPart:
@@ -126,6 +135,47 @@ def test_the_vendor_is_that_of_the_message() -> None:
 
     assert cost(Native(format=ANTHROPIC, item="")) == 4_784
     assert cost(None) == 14_100
+
+
+PICTURE = png(1_000, 1_000).content
+DOCUMENT = b64encode(b"%PDF-1.7 " + b"<< /Type /Page >> " * 9).decode()
+SHOT = {"type": "computer_screenshot", "image_url": f"data:image/png;base64,{PICTURE}"}
+FETCHED = {"type": "document", "source": {"type": "base64", "data": DOCUMENT}}
+
+
+@pytest.mark.parametrize(
+    ("native", "item", "tokens"),
+    [
+        (RESPONSES, {"type": "image_generation_call", "id": "ig", "result": PICTURE}, 1_229),
+        (RESPONSES, {"type": "computer_call_output", "call_id": "c", "output": SHOT}, 1_229),
+        (
+            ANTHROPIC,
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "web_fetch_tool_result", "tool_use_id": "s", "content": FETCHED}
+                ],
+            },
+            27_000,
+        ),
+    ],
+    ids=["made by the model", "seen on a screen", "fetched by the vendor"],
+)
+def test_media_in_what_is_the_vendors_own_are_no_text(
+    native: NativeFormat, item: dict[str, Any], tokens: int
+) -> None:
+    """An image costs what it would anywhere, a PDF what its pages do, beside a few words of JSON."""
+    (message,) = CONVERTERS[native].messages([item])
+
+    assert tokens < count_message(message, TokenEstimator()) < tokens + 70
+
+
+@pytest.mark.parametrize("held", ["iVBORw0KGgo", "gAAAA" * 900, "look at iVBORw0KGgo" + "A" * 900])
+def test_what_is_no_medium_stays_text(held: str) -> None:
+    """What is short, sealed, or a word within a sentence."""
+    text = f'{{"a":"{held}"}}'
+
+    assert media_inside(text) == (text, [])
 
 
 @pytest.mark.parametrize(

@@ -119,3 +119,16 @@ def test_messages_for_a_model_are_read() -> None:
     )
     answers = [one.response for m in session.messages[6:] for one in m.tool_call_responses]
     assert answers == ["x", '{"y":1}', (TextPart("See."), BlobPart("image", "image/png", "AAAA"))]
+
+
+def test_rows_of_several_chats_are_a_session_each() -> None:
+    """As a table of messages has them: one that begins as another does is not its rest."""
+    yes = {"role": "assistant", "parts": [text("Yes.")]}
+    rows = [
+        {**said, "chatId": chat}
+        for said, chats in ((HI, "ab"), (yes, "ab"), (HI, "b"))
+        for chat in chats
+    ]
+
+    for found in (read(*rows), read(rows)):
+        assert [(one.id, len(one.messages)) for one in found] == [("a", 2), ("b", 3)]

@@ -154,16 +154,17 @@ def test_other_vendors_messages_in_a_log_are_read_as_theirs() -> None:
     assert sessions[0].messages[1].metadata == {"turn": 1}
 
 
-@pytest.mark.parametrize("key", ["conversation_id", "thread_id", "session_id"])
-def test_lines_are_sorted_by_conversation(key: str) -> None:
-    """Mixed lines are a session per conversation; a line that names none follows the last."""
+@pytest.mark.parametrize("is_list", [False, True])
+@pytest.mark.parametrize("key", ["conversation_id", "thread_id", "session_id", "chatId"])
+def test_lines_are_sorted_by_conversation(key: str, is_list: bool) -> None:
+    """Mixed lines, or rows of one list, are a session per conversation; one that names none follows."""
     lines = [
         {"role": "system", "content": "S"},
         *({**item, key: name} for item in HI for name in ("a", "b")),
         {"role": "user", "content": "more"},
     ]
 
-    first, second = read(*lines)
+    first, second = read(lines) if is_list else read(*lines)
 
     assert (first.id, [message.text for message in first.messages]) == ("a", ["S", "Hi.", "Yes."])
     assert (second.id, [one.text for one in second.messages]) == ("b", ["Hi.", "Yes.", "more"])

@@ -138,6 +138,14 @@ def test_counts_and_identity_are_carried() -> None:
             {"type": "file", "source_type": "base64", "data": "QQ=="},
             BlobPart("document", "", "QQ=="),
         ),
+        (
+            {"type": "input_audio", "input_audio": {"data": "QQ==", "format": "wav"}},
+            BlobPart("audio", "audio/wav", "QQ=="),
+        ),
+        (
+            {"type": "media", "mime_type": "audio/mp3", "data": "QQ=="},
+            BlobPart("audio", "audio/mp3", "QQ=="),
+        ),
         (USE, ToolCallPart("c", "look", '{"at":1}')),
         (
             {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{"},

@@ -8,6 +8,7 @@ from foldline.errors import UnknownFormatError
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import (
     BlobPart,
+    FilePart,
     GenericPart,
     ReasoningPart,
     TextPart,
@@ -113,6 +114,19 @@ def test_an_answer_has_its_thoughts_calls_and_counts() -> None:
     assert said.usage == Usage(input_tokens=9, output_tokens=2, cache_read_tokens=4)
     assert last.usage == Usage(input_tokens=3, output_tokens=1)
     assert said.metadata == {"model": "tiny"}
+
+
+def test_what_is_no_word_of_the_user_is_no_text() -> None:
+    """A mark for the vendor's cache, a file kept there, and what the framework notes of itself."""
+    file = {"kind": "uploaded-file", "file_id": "file-1", "media_type": "image/png"}
+    marked = part("user-prompt", ["See", {"kind": "cache-point", "ttl": "5m"}, file])
+    noted = {"part_kind": "tool-availability-delta", "added": ["look"]}
+
+    said, note = read_one([request(marked, noted)]).messages
+
+    assert said.text == "See"
+    assert said.parts[1:] == (GenericPart("cache-point", ""), FilePart("image", "file-1"))
+    assert (note.role, note.text) == ("system", "")
 
 
 def test_the_newest_instructions_are_the_system_message() -> None:

@@ -123,8 +123,13 @@ each failure is logged
 
 agent/arguments.py: agent/test_by_hand.py
 a fold by hand ends the turn
-- history_reduction_behavior_override="continue",
-+ history_reduction_behavior_override=given.history_reduction_behavior_override,
+- behavior_override="continue",
+-         history_reduction_unit_override=unit,
++ behavior_override=given.history_reduction_behavior_override,
++         history_reduction_unit_override=unit,
+what a vendor refuses is folded by counts
+- history_reduction_unit_override="tokens",
++ history_reduction_unit_override=None,
 
 agent/asking.py: agent/test_by_hand.py
 a fold by hand is not stored

@@ -113,6 +113,9 @@ a text between a call and its result is no damage
 + if not is_text:
 
 history/media.py: history/test_media.py
+a picture that the model has made is text
+- return (_INSIDE.sub("", text) if found else text), found
++ return text, []
 the preview of a photo is taken for it
 -         at += 2 + _big(data[at + 2 : at + 4])
 +         at += 1
@@ -167,8 +170,8 @@ a name of another type is held
 
 history/tokens.py: history/test_messages.py
 what is opaque is counted
-- return 0 if is_opaque(part) else counter.count(text)
-+ return counter.count(text)
+- return 0 if is_opaque(part) else _count_generic(part, counter, native)
++ return _count_generic(part, counter, native)
 
 history/meter.py: history/test_meter.py
 a mark is continued where the request broke off
@@ -210,7 +213,15 @@ every request is the first one's vendor's
 - native = record_format(value) or native
 + pass
 
+logs/importer.py: logs/test_chat_jsonl.py
+rows of several chats in a list are one
+- if held is record.value or not records:
++ if True:
+
 logs/bodies.py: logs/test_ai_sdk.py
+a chat is the rest of another
+- if not are_requests(document, key):
++ if False:
 what comes after a result is said before it
 - if not (made or answered) or (results and not is_call):
 + if not (made or answered):

@@ -64,6 +64,9 @@ a reported write has the price of plain input
 + cache_write_tokens=0,
 
 replay/tape.py: replay/test_tape.py
+the usage of an answer is looked for in its first message
+- next((one for one in self._answer(at) if one.usage is not None), None)
++ next((one for one in [*self._answer(at)][:1] if one.usage is not None), None)
 an answer that nobody counted is free
 - return self._estimates[number] if usage is None else usage.output_tokens
 + return 0 if usage is None else usage.output_tokens

@@ -88,6 +88,7 @@ def test_a_conversation_is_written_in_order() -> None:
         (UriPart("image", "data:image/png;base64,aGVs"), "[image at inline, not shown]"),
         (FilePart("document", "file-1"), "[document file-1, not shown]"),
         (GenericPart("x", '{"type":"x"}'), '[x] {"type":"x"}'),
+        (GenericPart("x", f'{{"result":"iVBORw0KGgo{"A" * 99}"}}'), '[x] {"result":}'),
         (TextPart("a\ud800b\0"), "a b "),
     ],
 )

@@ -436,6 +436,16 @@ def test_media_and_answers_of_several_contents_stay_whole() -> None:
     assert (answers[-1], parts[-1]) == ((image,), file)
 
 
+def test_media_in_a_part_of_a_vendor_are_not_divided() -> None:
+    """Slices of a PDF would be read by a summarizer one after the other, as so much text."""
+    fetched = GenericPart("web_fetch_tool_result", f'{{"data":"JVBERi0{"A" * 9_000}"}}')
+    message = Message(role="assistant", parts=(TextPart("long answer " * 400), fetched))
+
+    parts = [one for piece in split(message, 300, COUNTER, str) for one in piece.parts]
+
+    assert [one for one in parts if not isinstance(one, TextPart)] == [fetched]
+
+
 @pytest.mark.parametrize(
     "text", ["", "a", "x" * 5_000, "line\n" * 900, "word " * 900, "语言" * 900 + "plain " * 900]
 )

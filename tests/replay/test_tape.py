@@ -102,6 +102,18 @@ def test_models_that_were_billed_are_named() -> None:
     assert "models" not in assumed([replace(session, models=("a",))])
 
 
+def test_the_last_message_of_an_answer_may_have_its_usage() -> None:
+    """As of the Responses API and Codex, where thinking, text and each call are items of their own."""
+    closing = replace(COUNTED, metadata={"model": "a"})
+    messages = (USER, REPLY, SYSTEM, closing, TOOL, REPLY, closing, USER, REPLY)
+
+    tape = Tape(Session(format="test", messages=messages))
+
+    assert tape.usages == (COUNTED.usage, COUNTED.usage, None)
+    assert [tape.answer_tokens(number) for number in range(3)] == [70, 70, 1]
+    assert tape.session.models == ("a",)
+
+
 def test_an_answer_ends_where_the_log_tells_another_call() -> None:
     """Calls in a row each have their own messages, and one that was made twice is paid twice."""
     told = Session(format="test", messages=(USER, REPLY, REPLY, REPLY), calls=(1, 1, 2))

@@ -24,6 +24,9 @@ from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 
 
+_KEPT_PART = 4
+
+
 class RequestOptions(TypedDict, total=False):
     """What `HistoryReducer.reduce` takes beside the messages."""
 
@@ -61,6 +64,21 @@ def by_hand(
         history_reduction_target_override=(
             given.history_reduction_target_override if keep is None else keep
         ),
+    )
+
+
+def by_refusal(sent: int) -> AgentRunConfig:
+    """
+    Return the overrides for the call after a view of *sent* tokens that a vendor has refused.
+
+    The fold keeps a quarter of that, wherever the counts would cut: by them a loop of tools after one
+    question is not folded at all.
+    """
+    return AgentRunConfig(
+        trigger_history_reduction=True,
+        history_reduction_behavior_override="continue",
+        history_reduction_unit_override="tokens",
+        history_reduction_target_override=max(1, sent // _KEPT_PART),
     )
 
 

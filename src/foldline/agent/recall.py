@@ -21,6 +21,7 @@ from foldline.checks import expect_whole
 from foldline.errors import ConfigError, UsageError
 from foldline.history.formats.wire import readable_text
 from foldline.history.history import History
+from foldline.history.media import media_inside
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import (
     BlobPart,
@@ -349,7 +350,7 @@ def _said(parts: Iterable[Part]) -> Iterator[str]:
             case ToolCallResponsePart(response=response):
                 yield from [response] if isinstance(response, str) else _said(response)
             case GenericPart(data=data, opaque=False):
-                yield data
+                yield media_inside(data)[0]
             case _:
                 yield from filter(None, [readable_text(part)])
 

@@ -42,6 +42,10 @@ _PAGE_BYTES = 100_000
 # The fields of a JPEG stand after its profile and preview, each of at most 64 KiB.
 _FIRST = 64
 _FIRST_OF_JPEG = 400_000
+# How PNG, JPEG, GIF, RIFF and PDF begin. Nothing else in JSON that long begins so.
+_INSIDE = re.compile(
+    r'"(?:data:[^",]{0,100},)?((?:iVBORw0KGgo|/9j/|R0lGOD|UklGR|(JVBERi0))[A-Za-z0-9+/]{99,}={0,2})"'
+)
 _JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
@@ -54,6 +58,14 @@ def modality_of(mime: str) -> str:
 def blob_of(data: bytes, mime: str) -> BlobPart:
     """Return *data*, content of the type *mime*, as a part."""
     return BlobPart(modality_of(mime), mime, b2a_base64(data, newline=False).decode())
+
+
+def media_inside(text: str) -> tuple[str, list[BlobPart]]:
+    """Return *text*, JSON of which no more is known, without the images and PDF in it, and these."""
+    found = [
+        BlobPart("document" if held[2] else "image", "", held[1]) for held in _INSIDE.finditer(text)
+    ]
+    return (_INSIDE.sub("", text) if found else text), found
 
 
 def media_tokens(part: BlobPart | UriPart | FilePart, vendor: NativeFormat | None = None) -> int:

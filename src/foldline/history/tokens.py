@@ -27,7 +27,7 @@ from zlib import adler32
 
 from msgspec import Struct
 
-from foldline.history.media import media_tokens
+from foldline.history.media import media_inside, media_tokens
 from foldline.history.messages import Message, Native
 from foldline.history.parts import (
     BlobPart,
@@ -188,13 +188,21 @@ def _count_part(part: Part, counter: TokenCounter, native: Native | None) -> int
             return TOOL_RESPONSE_TOKENS + _count_response(part, counter, native)
         case CompactionPart(content="") if native is not None:
             return sum(map(len, _SEALED(native.item))) // _SEALED_CHARACTERS
-        case TextPart(content=text) | CompactionPart(content=text) | GenericPart(data=text):
-            return 0 if is_opaque(part) else counter.count(text)
-        case ReasoningPart():
-            return REASONING_TOKENS + counter.count(part.content)
+        case GenericPart():
+            return 0 if is_opaque(part) else _count_generic(part, counter, native)
+        case TextPart(content=text) | CompactionPart(content=text) | ReasoningPart(content=text):
+            around = REASONING_TOKENS if isinstance(part, ReasoningPart) else 0
+            return around + counter.count(text)
         case BlobPart() | UriPart() | FilePart():
             return media_tokens(part, native.format if native else None)
     assert_never(part)
+
+
+def _count_generic(part: GenericPart, counter: TokenCounter, native: Native | None) -> int:
+    """Return the tokens of *part*: an image that a model has made is in it, or a page it has fetched."""
+    text, media = media_inside(part.data)
+    vendor = native.format if native else None
+    return counter.count(text) + sum(media_tokens(one, vendor) for one in media)
 
 
 def _count_response(

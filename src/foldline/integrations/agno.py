@@ -10,13 +10,12 @@ from agno.models.message import Message
 from agno.models.response import ModelResponse
 from agno.utils.message import normalize_tool_messages
 
-from foldline.agent.arguments import RequestOptions
+from foldline.agent.arguments import RequestOptions, by_refusal
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect
 from foldline.guests import REDUCTION_KEY, GuestView, kept_reduction, new_reduction
 from foldline.integrations.agno_messages import AgnoCodec
-from foldline.reduction.config import AgentRunConfig
 
 
 _Model = TypeVar("_Model", bound=Model)
@@ -79,6 +78,7 @@ class _Request:
         noted = (one.provider_data or {} for one in reversed(answers))
         self._held = next((one for one in noted if REDUCTION_KEY in one), {})
         self._made: dict[str, str] = {}
+        self._sent = 0
         self._facts: RequestOptions = {
             "state": kept_reduction(self._held),
             "usage": _usage(model, answers),
@@ -102,6 +102,7 @@ class _Request:
     def _shown(self, reduced: ReducedHistory[Message]) -> list[Message]:
         self._facts["state"] = reduced.state
         self._made = new_reduction(self._held, reduced.state)
+        self._sent = reduced.event.reduced_tokens
         return _Shown(reduced.messages)
 
     def fold_after(self, error: ModelProviderError) -> None:
@@ -110,7 +111,7 @@ class _Request:
         if self.is_last or not is_too_long:
             raise error
         self.is_last = True
-        self._facts["overrides"] = AgentRunConfig(trigger_history_reduction=True)
+        self._facts["overrides"] = by_refusal(self._sent)
 
     def kept(self, response: ModelResponse) -> ModelResponse:
         """Return *response* with a new reduction."""

@@ -16,13 +16,12 @@ from langchain_core.messages import BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.types import Command
 
-from foldline.agent.arguments import RequestOptions
+from foldline.agent.arguments import RequestOptions, by_refusal
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect
 from foldline.guests import GuestView, kept_reduction, new_reduction
 from foldline.integrations.langchain_messages import LangChainCodec, reported_usage
-from foldline.reduction.config import AgentRunConfig
 
 
 class FoldlineState(AgentState[Any]):
@@ -104,7 +103,7 @@ def _facts(request: ModelRequest[Any]) -> RequestOptions:
 
 
 def _now(facts: RequestOptions, reduced: ReducedHistory[BaseMessage]) -> RequestOptions:
-    overrides = AgentRunConfig(trigger_history_reduction=True)
+    overrides = by_refusal(reduced.event.reduced_tokens)
     return {**facts, "state": reduced.state, "overrides": overrides}
 
 

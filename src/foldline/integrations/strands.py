@@ -7,15 +7,12 @@ from strands.agent.conversation_manager import ConversationManager
 from strands.hooks import AgentInitializedEvent, HookRegistry
 from strands.middleware import InvokeModelContext, InvokeModelStage
 
+from foldline.agent.arguments import by_refusal
 from foldline.agent.reducer import HistoryReducer
 from foldline.guests import kept_reduction, new_reduction
 from foldline.integrations.bedrock import ConverseView
 from foldline.integrations.strands_messages import StrandsCodec
-from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
-
-
-_NOW = AgentRunConfig(trigger_history_reduction=True)
 
 
 class FoldlineConversationManager(ConversationManager):
@@ -30,7 +27,8 @@ class FoldlineConversationManager(ConversationManager):
         super().__init__()
         self._view = ConverseView(reducer, StrandsCodec())
         self._state: HistoryReductionState | None = None
-        self._is_refused = False
+        self._is_refused = self._is_again = False
+        self._sent = 0
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
         """Join the agent: its middleware gets a copy of the messages before each call."""
@@ -46,24 +44,25 @@ class FoldlineConversationManager(ConversationManager):
             blocks: Any = [{"text": given}] if isinstance(given, str) else given
             prompt = "\n".join(block.get("text", "") for block in blocks)
         messages: Any = context.messages
+        self._is_again, self._is_refused = self._is_refused, False
         reduced = await self._view.reduce(
             messages,
             state=self._state,
-            overrides=_NOW if self._is_refused else None,
+            overrides=by_refusal(self._sent) if self._is_again else None,
             instructions=prompt,
             tools=[dict(one) for one in context.tool_specs],
         )
-        self._state = reduced.state
+        self._state, self._sent = reduced.state, reduced.event.reduced_tokens
         view: Any = reduced.messages
         return context.replace(messages=view)
 
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:
         """Change nothing: what the model is shown is decided at each call."""
-        self._is_refused = False
+        self._is_refused = self._is_again = False
 
     def reduce_context(self, agent: Agent, e: Exception | None = None, **kwargs: Any) -> None:
         """Fold before the next call, whatever the counts; raise *e* if that was not enough."""
-        if e is not None and self._is_refused:
+        if e is not None and self._is_again:
             raise e
         self._is_refused = True
 

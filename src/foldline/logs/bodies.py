@@ -19,7 +19,7 @@ from foldline.history.parts import BlobPart, Part, TextPart, ToolCallPart
 from foldline.history.unnamed import with_ids
 from foldline.logs.document import Document
 from foldline.logs.growth import Recording, joined
-from foldline.logs.importer import Session, lists_in, read_all
+from foldline.logs.importer import Session, are_requests, lists_in, read_all
 
 
 _URL_SAFE = str.maketrans("-_", "+/")
@@ -47,6 +47,8 @@ def read_bodies(
         messages = (*front, *with_ids(said))
         session = Session(id=first_text(body, "id"), messages=messages)
         recordings.append(Recording(session=session, sent=len(messages)))
+    if not are_requests(document, key):
+        return tuple(one.session for one in recordings)
     return joined(recordings)
 
 

@@ -2,7 +2,7 @@
 Plain chat logs: messages with `role` and `content`, one way or another.
 
 - JSON lines of one message each, or one JSON list of messages: one session, or one for each
-  `conversation_id`, `thread_id` or `session_id` of the lines.
+  `conversation_id`, `thread_id`, `session_id` or `chat_id` of the messages, in JavaScript's spelling too.
 - JSON lines, a JSON document or a list of objects with a message list under `messages`, `traj`,
   `conversation`, `conversations`, `history` or `items`: one session each, but one for those that
   continue each other (`logs.growth`).
@@ -40,7 +40,7 @@ from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import ToolCallResponsePart
 from foldline.logs.document import Document, Record
 from foldline.logs.growth import Recording, joined
-from foldline.logs.importer import Importer, Session, each_read, first_item, holds_lists, lists_in
+from foldline.logs.importer import Importer, Session, are_requests, each_read, first_item, lists_in
 from foldline.logs.vendors import as_sent, vendor_format
 
 
@@ -86,7 +86,7 @@ def _read(document: Document) -> tuple[Session, ...]:
         )
         for held, items in lists_in(document, *LISTS)
     )
-    if not holds_lists(document, *LISTS):
+    if not are_requests(document, *LISTS):
         return sessions
     return joined(Recording(session=one, sent=len(one.messages)) for one in sessions)
 

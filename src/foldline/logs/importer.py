@@ -26,7 +26,16 @@ from foldline.logs.document import Document, Record
 
 
 _T = TypeVar("_T")
-CONVERSATION = ("conversation_id", "thread_id", "session_id")
+CONVERSATION = (
+    "conversation_id",
+    "thread_id",
+    "session_id",
+    "chat_id",
+    "conversationId",
+    "threadId",
+    "sessionId",
+    "chatId",
+)
 """The fields in which a message names its conversation."""
 
 
@@ -183,6 +192,13 @@ def holds_lists(document: Document, *keys: str) -> bool:
     return isinstance(first, list) or any(isinstance(fields.get(key), list) for key in keys)
 
 
+def are_requests(document: Document, *keys: str) -> bool:
+    """Whether *document* holds lists of messages that may each go on in a later one."""
+    return holds_lists(document, *keys) and (
+        len(document.records) > 1 or not isinstance(document.first, list)
+    )
+
+
 def first_items(document: Document, *keys: str) -> list[Any]:
     """Return the messages of the first conversation: in a list, in a list under *keys*, or bare."""
     first = document.first
@@ -207,7 +223,7 @@ def by_lists(
 def lists_in(
     document: Document, *keys: str, item: str = "message"
 ) -> Iterator[tuple[Object, Sequence[Record]]]:
-    """Give the fields and items of each conversation; bare records are sorted by their `id`."""
+    """Give the fields and items of each conversation; bare items are sorted by what names theirs."""
     if not holds_lists(document, *keys):
         for id, records in _by_conversation(document.records).items():
             yield {"id": id}, records
@@ -220,13 +236,18 @@ def lists_in(
             if not any(isinstance(held.get(key), list) for key in keys):
                 message = f"no list of {item}s under {', '.join(keys)}"
                 raise FormatError(message)
-        yield (
-            held,
-            [
-                Record(f"{record.place}: {item} {number}", value)
-                for number, value in enumerate(_listed(held, keys))
-            ],
-        )
+        records = [
+            Record(f"{record.place}: {item} {number}", value)
+            for number, value in enumerate(_listed(held, keys))
+        ]
+        if held is record.value or not records:
+            yield held, records
+        else:
+            found = _by_conversation(records)
+            yield from (
+                ({keys[0]: [one.value for one in some], "id": id}, some)
+                for id, some in found.items()
+            )
 
 
 def _listed(fields: Object, keys: Iterable[str]) -> list[Any]:

@@ -40,7 +40,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
-from foldline.logs.bodies import call_of
+from foldline.logs.bodies import blob_in, call_of
 from foldline.logs.document import Document, Record
 from foldline.logs.importer import Importer, Session, by_lists, first_item, read_each
 
@@ -158,6 +158,10 @@ def _content_part(block: Object) -> ResponseContent:
         case {"type": "image" | "audio" | "video" | "file" as kind}:
             medium = _medium("document" if kind == "file" else kind, block)
             return GenericPart(kind, json_text(block)) if medium is None else medium
+        case {"type": "input_audio", "input_audio": {"data": str(data), "format": str(kind)}}:
+            return BlobPart("audio", f"audio/{kind}", data)
+        case {"type": "media", "mime_type": str(mime), "data": data}:
+            return blob_in(data, mime)
         case _:
             return GenericPart(maybe_text(block.get("type")), json_text(block))
 

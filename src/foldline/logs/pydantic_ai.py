@@ -28,8 +28,10 @@ from foldline.history.formats.wire import (
     media_from_url,
     scalars,
 )
+from foldline.history.media import modality_of
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import (
+    FilePart,
     GenericPart,
     Part,
     ReasoningPart,
@@ -79,6 +81,9 @@ def _asked(part: Object) -> Message:
         return Message.tool(first_text(part, "tool_call_id"), text if is_text else said, name=tool)
     if kind in ("system-prompt", "user-prompt"):
         return Message(role="user" if kind == "user-prompt" else "system", parts=said)
+    if "content" not in part:
+        # What it says of itself, such as which tools there are now.
+        return Message(role="system", parts=(GenericPart(kind, ""),))
     return printed_message(said, name=kind)
 
 
@@ -90,6 +95,10 @@ def _content(one: Any) -> ResponseContent:
             return blob_in(data, mime)
         case {"kind": str(kind), "url": str(url)}:
             return media_from_url(url, kind.removesuffix("-url"))
+        case {"kind": "uploaded-file", "file_id": str(file_id)}:
+            return FilePart(modality_of(first_text(one, "media_type")), file_id)
+        case {"kind": "cache-point"}:
+            return GenericPart("cache-point", "")
         case _:
             return TextPart(json_text(one))
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import assert_never
 
+from foldline.history.media import media_inside
 from foldline.history.messages import Message
 from foldline.history.parts import (
     BlobPart,
@@ -111,7 +112,7 @@ def _note(part: BlobPart | UriPart | FilePart | GenericPart, most: int) -> str:
         case GenericPart(opaque=True):
             return ""
         case GenericPart():
-            return f"[{named(part.kind)}] {without_middle(clean(part.data), most)}"
+            return f"[{named(part.kind)}] {without_middle(clean(media_inside(part.data)[0]), most)}"
     assert_never(part)
 
 

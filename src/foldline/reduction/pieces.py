@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec.structs import replace
 
 from foldline.history.history import History
+from foldline.history.media import media_inside
 from foldline.history.messages import Message
 from foldline.history.parts import (
     CompactionPart,
@@ -82,12 +83,13 @@ def _divided(
     for whole in message.parts:
         for part in _leaves(whole):
             text = _text(part)
+            alone = Message(role=message.role, parts=(part,), native=message.native)
+            tokens = count_message(alone, counter) - around
+            if text is None or tokens <= room:
+                yield part, tokens
+                continue
             empty = _with_text(part, "")
             rest = count_message(Message(role=message.role, parts=(empty,)), counter) - around
-            if text is None or rest + counter.count(text) <= room:
-                alone = Message(role=message.role, parts=(part,), native=message.native)
-                yield part, count_message(alone, counter) - around
-                continue
             for one in slices(clean(text), max(_LEAST_SLICE, room - rest), counter):
                 yield _with_text(part, one), rest + counter.count(one)
 
@@ -105,6 +107,8 @@ def _leaves(part: Part) -> Iterator[Part]:
 
 
 def _text(part: Part) -> str | None:
+    if isinstance(part, GenericPart) and media_inside(part.data)[1]:
+        return None
     text: object = getattr(part, _TEXTS.get(type(part), ""), None)
     return text if isinstance(text, str) else None
 

@@ -25,8 +25,12 @@ class Tape:
         self.messages = session.messages
         self.counter: TokenCounter = counter or TokenEstimator()
         self.calls = session.calls or model_calls(session.messages)
+        self._counted = tuple(
+            next((one for one in self._answer(at) if one.usage is not None), None)
+            for at in self.calls
+        )
         self.usages: tuple[Usage | None, ...] = tuple(
-            session.messages[at].usage if at < len(session.messages) else None for at in self.calls
+            None if one is None else one.usage for one in self._counted
         )
         """What the vendor reported for each call, if the recording has it."""
         self.idle = tuple(self._idle())
@@ -72,18 +76,20 @@ class Tape:
         return self._estimates[number] if usage is None else usage.output_tokens
 
     def _models(self) -> Iterator[str]:
-        for at, usage in zip(self.calls, self.usages, strict=True):
-            known = {} if usage is None else self.messages[at].metadata or {}
+        for message in filter(None, self._counted):
+            known = message.metadata or {}
             yield from (str(known[key]) for key in _MODEL & known.keys())
+
+    def _answer(self, start: int) -> Iterator[Message]:
+        """Yield the messages of the answer at *start*; its last one may have the usage."""
+        following = bisect_right(self.calls, start)
+        end = self.calls[following] if following < len(self.calls) else len(self.messages)
+        span = takewhile(lambda one: one.role in {"assistant", "system"}, self.messages[start:end])
+        return (one for one in span if one.role == "assistant")
 
     def _said_at(self, start: int) -> int:
         """Return the tokens of the answer at *start*, without the markup of its messages."""
-        following = bisect_right(self.calls, start)
-        end = self.calls[following] if following < len(self.calls) else len(self.messages)
-        answer = takewhile(
-            lambda one: one.role in {"assistant", "system"}, self.messages[start:end]
-        )
-        sizes = (self.size(one) for one in answer if one.role == "assistant")
+        sizes = map(self.size, self._answer(start))
         return sum(max(0, size - MESSAGE_TOKENS) for size in sizes)
 
     def time(self, position: int) -> datetime | None:

@@ -14,6 +14,7 @@ from agno.models.message import Message as Said
 from agno.models.response import ModelResponse
 from agno.utils.message import normalize_tool_messages
 
+from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
 from foldline.history.messages import Message
 from foldline.history.parts import BlobPart, GenericPart, TextPart, ToolCallResponsePart, UriPart
@@ -150,6 +151,25 @@ def test_a_request_refused_as_too_long_is_folded_and_sent_once_more(
         return
     assert ask()
     assert SUMMARY in asked(model)
+
+
+def test_a_loop_of_tools_that_is_refused_is_folded() -> None:
+    """It has one question, which no count would cut."""
+    said = [Said(role="user", content="Count the chairs of each room.")]
+    for at in range(6):
+        function = {"name": "look", "arguments": f'{{"room": {at}}}'}
+        calls = [{"id": f"call-{at}", "type": "function", "function": function}]
+        answer = f"Room {at} has {at + 2} chairs and a table. " * 40
+        said += [
+            Said(role="assistant", tool_calls=calls),
+            Said(role="tool", content=answer, tool_call_id=f"call-{at}"),
+        ]
+    model = Refusing("prompt is too long", 1)
+
+    folding_model(model, HistoryReducer()).invoke(messages=said)
+
+    assert len(model.asked[-1]) < 9
+    assert len(said) == 13
 
 
 class Breaking(Scripted):

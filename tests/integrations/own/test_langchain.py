@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
@@ -55,7 +55,7 @@ def test_what_the_model_refuses_as_too_long_is_folded(is_async: bool) -> None:
 
     state = asyncio.run(agent.ainvoke(asked)) if is_async else agent.invoke(asked)
 
-    assert [len(one) for one in model.requests] == [11, 5]
+    assert [len(one) for one in model.requests] == [11, 4]
     assert len(state["messages"]) == 12
 
 
@@ -65,3 +65,23 @@ def test_a_name_is_a_string() -> None:
 
     with pytest.raises(ConfigError, match="name must be a str, got int"):
         FoldlineMiddleware(make_reducer(), name=number)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_loop_of_tools_that_the_model_refuses_is_folded(is_async: bool) -> None:
+    """It has one question, and by default exchanges would be counted, of which none is cut."""
+    model: Any = Small(answers=[AIMessage("All have chairs.")], requests=[])
+    agent: Any = create_agent(model, middleware=[FoldlineMiddleware(HistoryReducer())])
+    said: list[Any] = [HumanMessage("Count the chairs of each room.")]
+    for n in range(6):
+        call = {"id": f"call-{n}", "name": "look", "args": {"room": n}}
+        answer = f"Room {n} has {n + 2} chairs and a table. " * 40
+        said += [AIMessage("", tool_calls=[call]), ToolMessage(answer, tool_call_id=f"call-{n}")]
+    asked = {"messages": said}
+
+    state = asyncio.run(agent.ainvoke(asked)) if is_async else agent.invoke(asked)
+
+    first, second = model.requests
+    assert len(first) == 13
+    assert len(second) < 9
+    assert len(state["messages"]) == 14

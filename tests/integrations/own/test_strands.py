@@ -1,14 +1,19 @@
-"""A repository of Strands' sessions in threads."""
+"""A repository of Strands' sessions in threads, and a model that refuses a request."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from strands import Agent, tool
 from strands.multiagent import MultiAgentBase
-from strands.types.exceptions import SessionException
+from strands.types.exceptions import ContextWindowOverflowException, SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage, SessionType
 
+from foldline.agent.reducer import HistoryReducer
+from foldline.integrations.strands import FoldlineConversationManager
 from foldline.integrations.strands_sessions import FoldlineSessionRepository
 from foldline.threads.stores.memory import MemoryStore
+from tests.integrations.players.strands import Scripted
 
 
 SESSION = "user@example.com"
@@ -123,3 +128,57 @@ def test_the_state_of_a_swarm_is_kept() -> None:
 
     assert made.read_multi_agent(SESSION, swarm.id) == {"round": 2}
     assert made.read_agent(SESSION, swarm.id) is None
+
+
+class Small(Scripted):
+    """Refuses what has too many messages."""
+
+    most = 12
+
+    async def stream(self, messages: Any, *given: Any, **named: Any) -> Any:
+        """Answer from the script."""
+        if len(messages) > self.most:
+            self.asked.append((None, list(messages)))
+            raise ContextWindowOverflowException
+        async for event in super().stream(messages, *given, **named):
+            yield event
+
+
+@tool
+def look(room: int) -> str:
+    """Look at a room."""
+    return f"Room {room} has {room + 2} chairs and a table. " * 40
+
+
+def test_a_loop_of_tools_that_the_model_refuses_is_folded() -> None:
+    """It has one question, which no count would cut; later calls grow until the next refusal."""
+    model: Any = Small()
+    uses = [
+        {"toolUse": {"toolUseId": f"use-{n}", "name": "look", "input": {"room": n}}}
+        for n in range(20)
+    ]
+    model.answers = [{"content": [one]} for one in [*uses, {"text": "All have chairs."}]]
+    manager = FoldlineConversationManager(HistoryReducer())
+    agent = Agent(model, tools=[look], callback_handler=None, conversation_manager=manager)
+
+    agent("Count the chairs of each room.")
+
+    sent = [len(messages) for _, messages in model.asked]
+    refused = [at for at, size in enumerate(sent) if size > 12]
+    assert sent[:7] == [1, 3, 5, 7, 9, 11, 13]
+    assert all(sent[at + 1] < sent[at] - 6 for at in refused)
+    assert all(b - a == 2 for at, (a, b) in enumerate(pairwise(sent)) if at not in refused)
+    assert len(agent.messages) == 42
+
+
+def test_a_refusal_after_a_fold_is_the_callers() -> None:
+    """What is still too long is not asked for once more."""
+    model: Any = Small()
+    model.most = 0
+    manager = FoldlineConversationManager(HistoryReducer())
+    agent = Agent(model, callback_handler=None, conversation_manager=manager)
+
+    with pytest.raises(ContextWindowOverflowException):
+        agent("Count the chairs of each room.")
+
+    assert len(model.asked) == 2
