@@ -398,8 +398,8 @@ class AnthropicMessages(WireModel):
         can = can and settings.get(_MARK, _MARK) is not None
         return {"max_tokens": 0} if can and not (thinks or forces or is_formed) else {}
 
-    def _with_headers(self, body: Object, options: Object) -> Object:
-        betas = body.pop(_BETAS, None)
+    def _options(self, body: Object, settings: Mapping[str, object]) -> Object:
+        options, betas = super()._options(body, settings), body.pop(_BETAS, None)
         if not betas:
             return options
         headers = {_BETA_HEADER: ",".join(betas), **options.get("extra_headers", {})}
