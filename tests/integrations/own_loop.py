@@ -1,6 +1,6 @@
 """A conversation in a loop of one's own, whose requests go to a server on this machine."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,13 +9,13 @@ from foldline.guests import GuestView
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
 from tests.integrations.golden import RULES, Transcript
+from tests.integrations.player import Player
 from tests.integrations.served import Judge, anything, open_desk
 
 
-class OwnLoop(ABC):
+class OwnLoop(Player):
     """What all such loops do; a subclass asks with an SDK."""
 
-    codec: Any
     field: str
     """Where a request has its messages."""
     judge: Judge
@@ -36,13 +36,9 @@ class OwnLoop(ABC):
     def answered(self, message: Message) -> dict[str, Any]:
         """Return the response that says *message*."""
 
-    async def begin(self) -> None:  # noqa: B027 - a player has it
-        """Nothing is left to do."""
-
     @property
-    def requests(self) -> list[list[Message]]:
-        system = Message.system(RULES)
-        return [[system, *self.read(asked[self.field])] for asked in self._desk.asked]
+    def _asked(self) -> list[tuple[list[Message], Sequence[Any]]]:
+        return [([Message.system(RULES)], asked[self.field]) for asked in self._desk.asked]
 
     def received(self) -> list[Any]:
         return self._shown
@@ -63,6 +59,3 @@ class OwnLoop(ABC):
 
     async def stored(self) -> list[Any]:
         return list(self._given)
-
-    def read(self, objects: Sequence[Any]) -> list[Message]:
-        return [message for one in objects for message in self.codec.read(one)]

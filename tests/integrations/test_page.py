@@ -1,5 +1,6 @@
 """What the page of a framework shows is what happens."""
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,9 @@ def test_the_examples_of_the_page_run(
     sybil = Sybil(parsers=[PythonCodeBlockParser(), CodeBlockParser("output", compare)])
     document = sybil.parse(PAGES / f"{request.config.getoption('--guest')}.md")
     # What a framework calls its model is the client in a loop of one's own.
-    document.namespace["model"] = document.namespace["client"] = guest.model()
+    document.namespace["model"] = document.namespace["client"] = import_module(
+        guest.__module__
+    ).model()
 
     for example in document.examples():
         example.evaluate()

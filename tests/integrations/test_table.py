@@ -22,7 +22,7 @@ from tests.integrations.golden import (
     own_views,
     view_hash,
 )
-from tests.integrations.player import BLOCKING, Guest
+from tests.integrations.player import BLOCKING, Guest, Player
 
 
 HEADER = summary_text(Message(role="assistant", metadata={SUMMARY_KEY: True}))
@@ -40,19 +40,23 @@ def wanted(guest: Guest, transcript: Transcript) -> list[str]:
     return hashes([*own_views(guest.carried(transcript))])
 
 
+async def played(guest: Guest, transcript: Transcript, reducer: HistoryReducer) -> Player:
+    """Return what has played all of *transcript*."""
+    player = await guest.play(transcript, reducer)
+    for turn in transcript.turns:
+        await player.say(turn)
+    return player
+
+
 @each_transcript
 def test_the_model_receives_the_view(guest: Guest, transcript: Transcript) -> None:
     """At each call what the model received has the hash of foldline's own view, awaited."""
     if transcript.name in guest.cannot:
         return
 
-    async def play() -> list[str]:
-        player = await guest.play(transcript, make_reducer())
-        for turn in transcript.turns:
-            await player.say(turn)
-        return hashes(player.requests)
+    player = asyncio.run(played(guest, transcript, make_reducer()))
 
-    assert asyncio.run(play()) == wanted(guest, transcript)
+    assert hashes(player.requests) == wanted(guest, transcript)
 
 
 @each_transcript
@@ -61,13 +65,8 @@ def test_every_vendor_accepts_the_view(guest: Guest, transcript: Transcript) -> 
     if transcript.name in guest.cannot:
         return
 
-    async def play() -> list[list[Message]]:
-        player = await guest.play(transcript, make_reducer())
-        for turn in transcript.turns:
-            await player.say(turn)
-        return player.requests
-
-    refused = [refusals(view) for view in asyncio.run(play())]
+    player = asyncio.run(played(guest, transcript, make_reducer()))
+    refused = [refusals(view) for view in player.requests]
 
     assert refused == [()] * len(refused)
 
@@ -78,20 +77,15 @@ def test_what_a_guest_cannot_carry_it_spoils_itself(guest: Guest, transcript: Tr
 
     async def play() -> list[str]:
         reducer = HistoryReducer(HistoryReductionConfig(enabled=False))
-        player = await guest.play(transcript, reducer)
-        for turn in transcript.turns:
-            await player.say(turn)
-        return hashes(player.requests)
-
-    async def played() -> list[str] | BaseException:
-        return (await asyncio.gather(play(), return_exceptions=True))[0]
+        found, *_ = await asyncio.gather(played(guest, transcript, reducer), return_exceptions=True)
+        return [] if isinstance(found, BaseException) else hashes(found.requests)
 
     said, whole = [Message.system(RULES), *guest.carried(transcript).before], list[str]()
     for message in (message for turn in transcript.turns for message in turn):
         whole += [view_hash(said)] if message.role == "assistant" else []
         said.append(message)
     # A damaged history is sent as it is, if it is not reduced.
-    is_sound = asyncio.run(played()) == whole
+    is_sound = asyncio.run(play()) == whole
     assert is_sound == (transcript.name not in guest.cannot)
 
 
@@ -196,7 +190,8 @@ def test_a_call_reads_what_is_new(guest: Guest, monkeypatch: pytest.MonkeyPatch)
 
     def reading(self: GuestCodec[Any], item: object, /) -> Sequence[Message]:
         read.append(item)
-        return whole(self, item)
+        said: Sequence[Message] = whole(self, item)
+        return said
 
     async def play() -> list[int]:
         player = await guest.play(TRANSCRIPTS[0], make_reducer())

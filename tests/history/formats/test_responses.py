@@ -143,6 +143,21 @@ def test_a_chat_stream_is_put_together() -> None:
     assert message.id == "r"
 
 
+def test_calls_of_a_chat_stream_stay_apart_without_numbers() -> None:
+    """Some vendors number no calls: each id is a call of its own, also in a log."""
+
+    def call(own_id: str, arguments: str) -> dict[str, Any]:
+        function = {"name": "look", "arguments": arguments}
+        return {"choices": [{"delta": {"tool_calls": [{"id": own_id, "function": function}]}}]}
+
+    message = streamed(CHAT, call("c1", '{"at":1}'), call("c2", '{"at":2}'))
+
+    assert [(one.id, one.arguments) for one in message.tool_calls] == [
+        ("c1", '{"at":1}'),
+        ("c2", '{"at":2}'),
+    ]
+
+
 def test_an_anthropic_stream_is_put_together() -> None:
     """Thinking, text with citations and inputs that came in pieces are whole."""
 

@@ -300,7 +300,7 @@ def test_a_pre_model_hook_shows_the_view() -> None:
         )
         rules = [] if asked else [SystemMessage(RULES)]
         agent.invoke({"messages": [*rules, as_langchain(turn[0])]}, config("house"))
-        asked += [[said for one in request for said in read(one)] for request in model.requests]
+        asked += [[said for one in request for said in read(one)] for request in model.asked]
         folds += len(summarizer.requests)
 
     assert [*map(view_hash, asked)] == [*map(view_hash, own_views(transcript))]

@@ -1,7 +1,6 @@
 """Microsoft's Agent Framework with a history in a thread."""
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -24,16 +23,8 @@ from foldline.history.parts import BlobPart, ReasoningPart, TextPart, ToolCallPa
 from foldline.integrations.agent_framework import FoldlineChatMiddleware, FoldlineHistoryProvider
 from foldline.integrations.agent_framework_messages import AgentFrameworkCodec
 from foldline.threads.stores.memory import MemoryStore
+from tests.integrations import player
 from tests.integrations.golden import RULES, Transcript, answer_of
-from tests.integrations.player import BLOCKING, said_on_a_page
-
-
-SIGNED = True
-UNANSWERED = ""
-CODEC = AgentFrameworkCodec()
-CANNOT: Mapping[str, str] = MappingProxyType(
-    {BLOCKING: "cannot be called from a running event loop"}
-)
 
 
 def as_theirs(message: Message) -> Theirs:
@@ -75,12 +66,15 @@ class Scripted(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], BaseChatC
 def model() -> Any:
     """Return the model of the page."""
     model = Scripted()
-    model.answers = [*map(as_theirs, said_on_a_page(1))]
+    model.answers = [*map(as_theirs, player.said_on_a_page(1))]
     return model
 
 
-class Player:
+class Player(player.Player):
     """One conversation; the framework has no blocking face, so an own loop stands for it."""
+
+    codec = AgentFrameworkCodec()
+    cannot = MappingProxyType({player.BLOCKING: "cannot be called from a running event loop"})
 
     def __init__(self, transcript: Transcript, reducer: HistoryReducer) -> None:
         self._messages = transcript.messages
@@ -92,13 +86,6 @@ class Player:
 
     async def begin(self) -> None:
         await self._history.save_messages("the house / 1", [*map(as_theirs, self._before)])
-
-    @property
-    def requests(self) -> list[list[Message]]:
-        return [[Message.system(rules), *self.read(view)] for rules, view in self._model.asked]
-
-    def received(self) -> list[Any]:
-        return list(self._model.asked[-1][1])
 
     def restart(self, reducer: HistoryReducer) -> None:
         @tool
@@ -121,17 +108,10 @@ class Player:
         self._model.answers = [as_theirs(one) for one in turn if one.role == "assistant"]
         await self._agent.run([as_theirs(turn[0])], session=self._session)
 
-    def say_blocking(self, turn: Sequence[Message]) -> None:
-        coroutine = self.say(turn)
-        try:
-            asyncio.run(coroutine)
-        finally:
-            coroutine.close()
-
     async def stored(self) -> list[Any]:
         return [one.to_dict() for one in await self._history.get_messages("the house / 1")]
 
     def read(self, objects: Sequence[Any]) -> list[Message]:
-        codec = AgentFrameworkCodec()
-        found = (Theirs.from_dict(one) if isinstance(one, dict) else one for one in objects)
-        return [message for one in found for message in codec.read(one)]
+        return super().read(
+            [Theirs.from_dict(one) if isinstance(one, dict) else one for one in objects]
+        )

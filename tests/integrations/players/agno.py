@@ -1,9 +1,8 @@
 """agno's `Agent` with a session in a database."""
 
 import base64
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from copy import deepcopy
-from types import MappingProxyType
 from typing import Any
 
 from agno.agent import Agent
@@ -21,14 +20,10 @@ from foldline.history.messages import Message
 from foldline.history.parts import BlobPart, ReasoningPart, TextPart
 from foldline.integrations.agno import folding_model
 from foldline.integrations.agno_messages import AgnoCodec
+from tests.integrations import player
 from tests.integrations.golden import RULES, Transcript, answer_of
-from tests.integrations.player import said_on_a_page
 
 
-SIGNED = True
-UNANSWERED = ""
-CODEC = AgnoCodec()
-CANNOT: Mapping[str, str] = MappingProxyType({})
 SESSION = "the house / 1"
 
 
@@ -87,12 +82,14 @@ class Scripted(Model):
 def model() -> Any:
     """Return the model of the page."""
     model = Scripted()
-    model.answers = said_on_a_page(2)
+    model.answers = player.said_on_a_page(2)
     return model
 
 
-class Player:
+class Player(player.Player):
     """One conversation."""
+
+    codec = AgnoCodec()
 
     def __init__(self, transcript: Transcript, reducer: HistoryReducer) -> None:
         self._messages = transcript.messages
@@ -110,13 +107,6 @@ class Player:
         )
         self._db.upsert_session(AgentSession(session_id=SESSION, agent_id="guide"))
         self._db.upsert_run(run, SESSION)
-
-    @property
-    def requests(self) -> list[list[Message]]:
-        return [self.read(one) for one in self._model.asked]
-
-    def received(self) -> list[Any]:
-        return list(self._model.asked[-1])
 
     def restart(self, reducer: HistoryReducer) -> None:
         def look(room: int, side: int) -> str:
@@ -153,7 +143,3 @@ class Player:
     async def stored(self) -> list[Any]:
         session = self._agent.get_session(SESSION)
         return [] if session is None else session.get_messages(skip_roles=["system"])
-
-    def read(self, objects: Sequence[Any]) -> list[Message]:
-        codec = AgnoCodec()
-        return [message for one in objects for message in codec.read(one)]

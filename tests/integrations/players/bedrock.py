@@ -2,8 +2,7 @@
 
 import asyncio
 import base64
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any
 
 import boto3
@@ -20,10 +19,7 @@ from tests.integrations.player import said_on_a_page
 from tests.integrations.served import Desk, converse, open_desk
 
 
-SIGNED = True
-UNANSWERED = ""
 CODEC = ConverseCodec()
-CANNOT: Mapping[str, str] = MappingProxyType({})
 TOOL = {"toolSpec": {"name": "look", "inputSchema": {"json": {"type": "object"}}}}
 
 

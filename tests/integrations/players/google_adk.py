@@ -1,8 +1,7 @@
 """Google's Agent Development Kit with a session service in memory."""
 
 import base64
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any
 
 from google.adk.agents import LlmAgent
@@ -19,15 +18,8 @@ from foldline.history.messages import Message
 from foldline.history.parts import BlobPart, ReasoningPart, TextPart, ToolCallPart
 from foldline.integrations.google_adk import FoldlinePlugin
 from foldline.integrations.google_adk_messages import GoogleADKCodec
+from tests.integrations import player
 from tests.integrations.golden import RULES, Transcript, answer_of
-from tests.integrations.player import said_on_a_page
-
-
-# The thought signatures of Gemini are bound to their own answer only.
-SIGNED = False
-UNANSWERED = None
-CODEC = GoogleADKCodec()
-CANNOT: Mapping[str, str] = MappingProxyType({})
 
 
 def as_content(message: Message) -> types.Content:
@@ -57,7 +49,8 @@ class Scripted(BaseLlm):
     asked: list[Any] = []  # noqa: RUF012 - a field of pydantic's
 
     async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
-        rules = str(llm_request.config.system_instruction)
+        # The framework says a sentence of its own behind the rules.
+        rules = str(llm_request.config.system_instruction)[: len(RULES)]
         self.asked.append((rules, list(llm_request.contents)))
         yield LlmResponse(content=self.answers.pop(0))
 
@@ -65,12 +58,17 @@ class Scripted(BaseLlm):
 def model() -> Any:
     """Return the model of the page."""
     model = Scripted(model="scripted")
-    model.answers = [*map(as_content, said_on_a_page(1))]
+    model.answers = [*map(as_content, player.said_on_a_page(1))]
     return model
 
 
-class Player:
+class Player(player.Player):
     """One conversation."""
+
+    codec = GoogleADKCodec()
+    # The thought signatures of Gemini are bound to their own answer only.
+    signed = False
+    unanswered = None
 
     def __init__(self, transcript: Transcript, reducer: HistoryReducer) -> None:
         self._messages = transcript.messages
@@ -85,17 +83,6 @@ class Player:
             author = "guide" if message.role == "assistant" else "user"
             event = Event(author=author, content=as_content(message), invocation_id="before")
             await self._sessions.append_event(session, event)
-
-    @property
-    def requests(self) -> list[list[Message]]:
-        # The framework says a sentence of its own behind the rules.
-        return [
-            [Message.system(rules[: len(RULES)]), *self._read(view)]
-            for rules, view in self._model.asked
-        ]
-
-    def received(self) -> list[Any]:
-        return list(self._model.asked[-1][1])
 
     def restart(self, reducer: HistoryReducer) -> None:
         def look(room: int, side: int) -> str:
@@ -123,8 +110,5 @@ class Player:
         return [] if session is None else list(session.events)
 
     def read(self, objects: Sequence[Any]) -> list[Message]:
-        return self._read([one.content for one in objects if one.content is not None])
-
-    def _read(self, contents: Sequence[types.Content]) -> list[Message]:
-        codec = GoogleADKCodec()
-        return [message for one in contents for message in codec.read(one)]
+        said = (one.content if isinstance(one, Event) else one for one in objects)
+        return super().read([one for one in said if one is not None])

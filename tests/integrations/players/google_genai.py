@@ -1,7 +1,6 @@
 """A loop of one's own on Google's SDK, whose requests go to a server on this machine."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any
 
 from google.genai import Client, types
@@ -16,11 +15,7 @@ from tests.integrations.player import said_on_a_page
 from tests.integrations.served import Desk, gemini, open_desk
 
 
-# The thought signatures of Gemini are bound to their own answer only.
-SIGNED = False
-UNANSWERED = ""
 CODEC = ContentCodec()
-CANNOT: Mapping[str, str] = MappingProxyType({})
 
 
 def as_content(message: Message) -> types.Content:
@@ -52,6 +47,8 @@ class Player(OwnLoop):
     """One conversation."""
 
     codec = CODEC
+    # The thought signatures of Gemini are bound to their own answer only.
+    signed = False
     field = "contents"
     judge = gemini
 

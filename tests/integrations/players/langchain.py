@@ -1,7 +1,6 @@
 """LangChain's `create_agent` with a checkpointer."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any
 
 from langchain.agents import create_agent
@@ -12,15 +11,10 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.history.messages import Message
 from foldline.integrations.langchain import FoldlineMiddleware
 from foldline.integrations.langchain_messages import LangChainCodec
+from tests.integrations import player
 from tests.integrations.golden import RULES, Transcript, answer_of
-from tests.integrations.player import said_on_a_page
 from tests.integrations.players.langchain_script import Scripted, as_langchain
 
-
-SIGNED = True
-UNANSWERED = ""
-CODEC = LangChainCodec()
-CANNOT: Mapping[str, str] = MappingProxyType({})
 
 _THREAD: Any = {"configurable": {"thread_id": "house"}}
 
@@ -28,12 +22,14 @@ _THREAD: Any = {"configurable": {"thread_id": "house"}}
 def model() -> Any:
     """Return the model of the page."""
     model = Scripted()
-    model.answers = [*map(as_langchain, said_on_a_page(1))]
+    model.answers = [*map(as_langchain, player.said_on_a_page(1))]
     return model
 
 
-class Player:
+class Player(player.Player):
     """One conversation."""
+
+    codec = LangChainCodec()
 
     def __init__(self, transcript: Transcript, reducer: HistoryReducer) -> None:
         self._messages = transcript.messages
@@ -43,16 +39,6 @@ class Player:
         before = [*map(as_langchain, transcript.before)]
         if before:
             self._agent.update_state(_THREAD, {"messages": before})
-
-    async def begin(self) -> None:
-        """Nothing is left to do."""
-
-    @property
-    def requests(self) -> list[list[Message]]:
-        return [self.read(one) for one in self._model.requests]
-
-    def received(self) -> list[Any]:
-        return list(self._model.requests[-1])
 
     def restart(self, reducer: HistoryReducer) -> None:
         @tool
@@ -80,7 +66,3 @@ class Player:
 
     async def stored(self) -> list[Any]:
         return list(self._agent.get_state(_THREAD).values.get("messages", []))
-
-    def read(self, objects: Sequence[Any]) -> list[Message]:
-        codec = LangChainCodec()
-        return [message for one in objects for message in codec.read(one)]

@@ -31,7 +31,7 @@ class Scripted(BaseChatModel):
     """Answers from a script, and remembers what it was asked."""
 
     answers: list[Any] = []  # noqa: RUF012 - a field of pydantic's
-    requests: list[Any] = []  # noqa: RUF012 - a field of pydantic's
+    asked: list[Any] = []  # noqa: RUF012 - a field of pydantic's
 
     @property
     def _llm_type(self) -> str:
@@ -41,5 +41,5 @@ class Scripted(BaseChatModel):
         return self
 
     def _generate(self, messages: Any, *_: Any, **__: Any) -> ChatResult:
-        self.requests.append(list(messages))
+        self.asked.append(list(messages))
         return ChatResult(generations=[ChatGeneration(message=self.answers.pop(0))])

@@ -1,7 +1,6 @@
 """A graph of LangGraph on our checkpointer: `fold_messages` is before the node that asks."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import BaseMessage, SystemMessage
@@ -16,15 +15,10 @@ from foldline.integrations.langchain_messages import LangChainCodec
 from foldline.integrations.langgraph import fold_messages
 from foldline.integrations.langgraph_checkpoints import FoldlineSaver
 from foldline.threads.stores.memory import MemoryStore
+from tests.integrations import player
 from tests.integrations.golden import RULES, Transcript, answer_of
-from tests.integrations.player import said_on_a_page
 from tests.integrations.players.langchain_script import Scripted, as_langchain
 
-
-SIGNED = True
-UNANSWERED = ""
-CODEC = LangChainCodec()
-CANNOT: Mapping[str, str] = MappingProxyType({})
 
 _THREAD: Any = {"configurable": {"thread_id": "house"}}
 
@@ -40,12 +34,14 @@ class State(TypedDict, total=False):
 def model() -> Any:
     """Return the model of the page."""
     model = Scripted()
-    model.answers = [*map(as_langchain, said_on_a_page(2))]
+    model.answers = [*map(as_langchain, player.said_on_a_page(2))]
     return model
 
 
-class Player:
+class Player(player.Player):
     """One conversation."""
+
+    codec = LangChainCodec()
 
     def __init__(self, transcript: Transcript, reducer: HistoryReducer) -> None:
         self._messages = transcript.messages
@@ -55,16 +51,6 @@ class Player:
         before = [*map(as_langchain, transcript.before)]
         rules = SystemMessage(RULES, id="rules")
         self._agent.update_state(_THREAD, {"messages": [rules, *before]}, as_node=START)
-
-    async def begin(self) -> None:
-        """Nothing is left to do."""
-
-    @property
-    def requests(self) -> list[list[Message]]:
-        return [self.read(one) for one in self._model.requests]
-
-    def received(self) -> list[Any]:
-        return list(self._model.requests[-1])
 
     def restart(self, reducer: HistoryReducer) -> None:
         @tool
@@ -100,7 +86,3 @@ class Player:
 
     async def stored(self) -> list[Any]:
         return list((await self._agent.aget_state(_THREAD)).values.get("messages", []))
-
-    def read(self, objects: Sequence[Any]) -> list[Message]:
-        codec = LangChainCodec()
-        return [message for one in objects for message in codec.read(one)]

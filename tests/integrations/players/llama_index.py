@@ -1,8 +1,7 @@
 """LlamaIndex's `FunctionAgent` with a memory in a thread."""
 
-import asyncio
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -27,16 +26,8 @@ from foldline.history.parts import BlobPart, ReasoningPart, TextPart, ToolCallPa
 from foldline.integrations.llama_index import FoldlineLLM, FoldlineMemory
 from foldline.integrations.llama_index_messages import LlamaIndexCodec
 from foldline.threads.stores.memory import MemoryStore
+from tests.integrations import player
 from tests.integrations.golden import RULES, Transcript, answer_of
-from tests.integrations.player import BLOCKING, said_on_a_page
-
-
-SIGNED = True
-UNANSWERED = ""
-CODEC = LlamaIndexCodec()
-CANNOT: Mapping[str, str] = MappingProxyType(
-    {BLOCKING: "cannot be called from a running event loop"}
-)
 
 
 def as_theirs(message: Message) -> ChatMessage:
@@ -105,12 +96,15 @@ class Scripted(FunctionCallingLLM):
 def model() -> Any:
     """Return the model of the page."""
     model = Scripted()
-    model.answers = [*map(as_theirs, said_on_a_page(1))]
+    model.answers = [*map(as_theirs, player.said_on_a_page(1))]
     return model
 
 
-class Player:
+class Player(player.Player):
     """One conversation; the agent has no blocking face, so an own loop stands for it."""
+
+    codec = LlamaIndexCodec()
+    cannot = MappingProxyType({player.BLOCKING: "cannot be called from a running event loop"})
 
     def __init__(self, transcript: Transcript, reducer: HistoryReducer) -> None:
         self._messages = transcript.messages
@@ -121,13 +115,6 @@ class Player:
 
     async def begin(self) -> None:
         await self._memory.aput_messages([*map(as_theirs, self._before)])
-
-    @property
-    def requests(self) -> list[list[Message]]:
-        return [self.read(one) for one in self._model.asked]
-
-    def received(self) -> list[Any]:
-        return list(self._model.asked[-1])
 
     def restart(self, reducer: HistoryReducer) -> None:
         def look(room: int, side: int) -> str:
@@ -146,16 +133,5 @@ class Player:
         self._model.answers = [as_theirs(one) for one in turn if one.role == "assistant"]
         await self._agent.run(as_theirs(turn[0]), memory=self._memory)
 
-    def say_blocking(self, turn: Sequence[Message]) -> None:
-        coroutine = self.say(turn)
-        try:
-            asyncio.run(coroutine)
-        finally:
-            coroutine.close()
-
     async def stored(self) -> list[Any]:
         return await self._memory.aget_all()
-
-    def read(self, objects: Sequence[Any]) -> list[Message]:
-        codec = LlamaIndexCodec()
-        return [message for one in objects for message in codec.read(one)]

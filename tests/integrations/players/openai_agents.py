@@ -1,6 +1,6 @@
 """The OpenAI Agents SDK's `Runner` with a session."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -17,21 +17,8 @@ from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart
 from foldline.integrations.openai_agents import FoldlineSession, model_input_filter
 from foldline.threads.stores.memory import MemoryStore
+from tests.integrations import player
 from tests.integrations.golden import RULES, Transcript, answer_of
-from tests.integrations.player import BLOCKING, said_on_a_page
-
-
-# Its items have no place for a signature of Anthropic's.
-SIGNED = False
-# What the model receives has no such call; the session still has it.
-UNANSWERED = None
-CODEC = None
-CANNOT: Mapping[str, str] = MappingProxyType(
-    {
-        "reused ids and an unanswered call": "of two calls under one id only the newest is sent",
-        BLOCKING: "cannot be called when an event loop is already running",
-    }
-)
 
 
 def output_of(message: Message, number: int) -> list[Any]:
@@ -86,12 +73,24 @@ class Scripted(Model):
 def model() -> Any:
     """Return the model of the page."""
     model = Scripted()
-    model.answers = said_on_a_page(1)
+    model.answers = player.said_on_a_page(1)
     return model
 
 
-class Player:
+class Player(player.Player):
     """One conversation."""
+
+    codec = None
+    # Its items have no place for a signature of Anthropic's.
+    signed = False
+    # What the model receives has no such call; the session still has it.
+    unanswered = None
+    cannot = MappingProxyType(
+        {
+            "reused ids and an unanswered call": "of two calls under one id only the newest is sent",
+            player.BLOCKING: "cannot be called when an event loop is already running",
+        }
+    )
 
     def __init__(self, transcript: Transcript, reducer: HistoryReducer) -> None:
         self._messages = transcript.messages
@@ -102,16 +101,6 @@ class Player:
 
     async def begin(self) -> None:
         await self._session.add_items(to_openai_responses(self._before))
-
-    @property
-    def requests(self) -> list[list[Message]]:
-        return [
-            [Message.system(rules), *from_openai_responses(items)]
-            for rules, items in self._model.asked
-        ]
-
-    def received(self) -> list[Any]:
-        return list(self._model.asked[-1][1])
 
     def restart(self, reducer: HistoryReducer) -> None:
         @function_tool

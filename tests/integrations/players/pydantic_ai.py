@@ -1,8 +1,8 @@
 """Pydantic AI's `Agent`, whose history the caller keeps."""
 
 import base64
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from pydantic_ai import Agent
@@ -14,14 +14,8 @@ from foldline.history.messages import Message
 from foldline.history.parts import BlobPart, ReasoningPart, TextPart
 from foldline.integrations.pydantic_ai import FoldlineCapability
 from foldline.integrations.pydantic_ai_messages import PydanticAICodec
+from tests.integrations import player
 from tests.integrations.golden import RULES, Transcript, answer_of
-from tests.integrations.player import BLOCKING, said_on_a_page
-
-
-SIGNED = True
-UNANSWERED = "The tool call was interrupted before a result was produced."
-CODEC = PydanticAICodec()
-CANNOT: Mapping[str, str] = MappingProxyType({BLOCKING: "event loop is already running"})
 
 
 def prompt_of(message: Message) -> Any:
@@ -56,16 +50,20 @@ def response_of(message: Message) -> theirs.ModelResponse:
 
 def model() -> Any:
     """Return the model of the page."""
-    answers = map(response_of, said_on_a_page(2))
+    answers = map(response_of, player.said_on_a_page(2))
     return FunctionModel(lambda *_: next(answers))
 
 
-class Player:
+class Player(player.Player):
     """One conversation."""
+
+    codec = PydanticAICodec()
+    cannot = MappingProxyType({player.BLOCKING: "event loop is already running"})
+    unanswered = "The tool call was interrupted before a result was produced."
 
     def __init__(self, transcript: Transcript, reducer: HistoryReducer) -> None:
         self._messages = transcript.messages
-        self._asked: list[Any] = []
+        self._model = SimpleNamespace(asked=[])
         self._answers: list[theirs.ModelResponse] = []
         self._history: list[theirs.ModelMessage] = []
         for message in transcript.before:
@@ -77,19 +75,9 @@ class Player:
             self._history.append(theirs.ModelRequest([*rules, prompt]))
         self.restart(reducer)
 
-    async def begin(self) -> None:
-        """Nothing is left to do."""
-
-    @property
-    def requests(self) -> list[list[Message]]:
-        return [self.read(one) for one in self._asked]
-
-    def received(self) -> list[Any]:
-        return list(self._asked[-1])
-
     def restart(self, reducer: HistoryReducer) -> None:
         def answer(messages: list[theirs.ModelMessage], _: AgentInfo) -> theirs.ModelResponse:
-            self._asked.append(list(messages))
+            self._model.asked.append(list(messages))
             return self._answers.pop(0)
 
         self._agent = Agent(
@@ -118,7 +106,3 @@ class Player:
 
     async def stored(self) -> list[Any]:
         return list(self._history)
-
-    def read(self, objects: Sequence[Any]) -> list[Message]:
-        codec = PydanticAICodec()
-        return [message for one in objects for message in codec.read(one)]

@@ -2,8 +2,7 @@
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any
 
 from strands import Agent, tool
@@ -18,14 +17,8 @@ from foldline.integrations.strands import FoldlineConversationManager
 from foldline.integrations.strands_messages import StrandsCodec
 from foldline.integrations.strands_sessions import FoldlineSessionRepository
 from foldline.threads.stores.memory import MemoryStore
+from tests.integrations import player
 from tests.integrations.golden import RULES, Transcript, answer_of
-from tests.integrations.player import said_on_a_page
-
-
-SIGNED = True
-UNANSWERED = ""
-CODEC = StrandsCodec()
-CANNOT: Mapping[str, str] = MappingProxyType({})
 
 
 def as_strands(message: Message) -> Any:
@@ -95,12 +88,14 @@ def deltas(block: Any) -> list[Any]:
 def model() -> Any:
     """Return the model of the page."""
     model = Scripted()
-    model.answers = [*map(as_strands, said_on_a_page(1))]
+    model.answers = [*map(as_strands, player.said_on_a_page(1))]
     return model
 
 
-class Player:
+class Player(player.Player):
     """One conversation."""
+
+    codec = StrandsCodec()
 
     def __init__(self, transcript: Transcript, reducer: HistoryReducer) -> None:
         self._messages = transcript.messages
@@ -108,16 +103,6 @@ class Player:
         self._model = Scripted()
         self._repository = FoldlineSessionRepository(MemoryStore())
         self.restart(reducer)
-
-    async def begin(self) -> None:
-        """Nothing is left to do."""
-
-    @property
-    def requests(self) -> list[list[Message]]:
-        return [[Message.system(rules), *self.read(view)] for rules, view in self._model.asked]
-
-    def received(self) -> list[Any]:
-        return list(self._model.asked[-1][1])
 
     def restart(self, reducer: HistoryReducer) -> None:
         @tool
@@ -150,7 +135,3 @@ class Player:
         # A session gives each message an id when it stores it.
         kept = (dict(one) for one in self._agent.messages)
         return [{key: one[key] for key in one if key != "tracking_id"} for one in kept]
-
-    def read(self, objects: Sequence[Any]) -> list[Message]:
-        codec = StrandsCodec()
-        return [message for one in objects for message in codec.read(one)]

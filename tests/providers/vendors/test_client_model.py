@@ -181,16 +181,6 @@ def test_a_cut_answer_is_no_summary(kind: Callable[..., Any], vendor: VendorServ
     assert f"{found}" == "some-model did not finish its summary: length"
 
 
-def test_nobody_there_is_an_error_of_ours() -> None:
-    """A blocking client that reaches no server fails as one that does not block."""
-    client = openai.OpenAI(api_key=KEY, base_url="http://127.0.0.1:1/v1", max_retries=0)
-
-    found = failure(summarizer_from(client, "some-model"), client=client)
-
-    assert isinstance(found, ModelError)
-    assert "could not be reached at 127.0.0.1:1: " in f"{found}"
-
-
 @pytest.mark.parametrize("shape", [dict, named])
 @pytest.mark.parametrize(
     ("path", "answer", "field"),
@@ -240,19 +230,6 @@ def test_openai_itself_is_asked_for_responses() -> None:
     ]
 
     assert [wire_of(client) for client, _ in found] == [wire for _, wire in found]
-
-
-def test_nothing_is_stored_at_openai() -> None:
-    """A request of a summary asks the vendor to keep nothing."""
-    asked: list[dict[str, Any]] = []
-
-    def create(**given: Any) -> object:
-        asked.append(given)
-        return RESPONSES
-
-    written(summarizer_from(fake("responses", create), "gpt-5-mini"))
-
-    assert asked[0]["store"] is False
 
 
 def test_the_name_says_who_is_asked() -> None:
@@ -356,10 +333,8 @@ def test_a_function_is_a_model(function: Callable[[str], object], name: str) -> 
 def test_a_function_that_continues_the_chat_is_refused() -> None:
     """The answer of a function is judged as a model's: without the first line it is no summary."""
     chats = failure(summarizer_from(lambda _: "Sure, here is the rest."))
-    counts = failure(summarizer_from(lambda _: 7))
 
     assert "without the first line" in f"{chats}"
-    assert f"{counts}" == "<lambda> must return a str, got int"
 
 
 def test_what_a_function_raises_goes_to_the_chain() -> None:

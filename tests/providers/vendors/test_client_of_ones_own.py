@@ -148,7 +148,6 @@ async def test_a_client_that_holds_the_history_is_asked_for_what_is_new(
         ),
         ({"client": fake("messages", print), "spec": 7}, "model must be a str or None, got int"),
         ({"client": print, "holds_history": True}, "this client holds no history.*'openai:model'"),
-        ({}, "model must be 'vendor:model', a ProviderConfig or a ChatModel, got None"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_at_once(given: dict[str, Any], says: str) -> None:

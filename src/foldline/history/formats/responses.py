@@ -7,7 +7,7 @@ that is read as the messages that a client adds to its history.
 
 import re
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -30,9 +30,12 @@ from foldline.history.formats.wire import (
 from foldline.history.messages import Message, NativeFormat, Usage
 
 
-_Call: TypeAlias = tuple[Object, list[str], list[str]]
-"""The fields of a call, and the pieces of its name and of its arguments."""
+REASONING = ("reasoning_content", "reasoning")
+"""The fields of Chat Completions that vendors write reasoning in."""
 
+_TEXTS = ("content", "refusal", *REASONING)
+_UNSAID: Object = {"role": "assistant", "content": None}
+_GROWING = frozenset({"text", "summary", "data", "signature"})
 _CUT_OFF = "the stream holds no whole response"
 _COMPACTED = "response.compaction"
 _COMPACTIONS = frozenset({"compaction", "compaction_summary"})
@@ -163,45 +166,90 @@ def _whole_block(pieces: dict[str, list[Any]]) -> Object:
 
 
 def _joined_chat(events: list[Object]) -> Object:
-    said: dict[str, list[str]] = {}
-    calls: dict[int, _Call] = {}
-    response: Object = {}
+    stream = ChatStream()
     for event in events:
-        response |= scalars(event, ("id", "model"))
-        if event.get("usage"):
-            response["usage"] = event["usage"]
-        delta = maybe_object(first_choice(event).get("delta"))
-        for call in map(maybe_object, maybe_list(delta.get("tool_calls"))):
-            _grow_call(calls.setdefault(maybe_count(call.get("index")), ({}, [], [])), call)
-        for key in ("content", "refusal", "reasoning_content"):
-            if isinstance(delta.get(key), str):
-                said.setdefault(key, []).append(delta[key])
-    if not said and not calls:
+        stream.take(event)
+    whole = stream.whole()
+    if first_choice(whole)["message"] == _UNSAID:
         raise FormatError(_CUT_OFF)
-    message: Object = {"role": "assistant", "content": None}
-    message |= {key: "".join(pieces) for key, pieces in said.items()}
-    if calls:
-        message["tool_calls"] = list(map(_whole_call, calls.values()))
-    return {**response, "choices": [{"message": message}]}
+    return whole
+
+
+class ChatStream:
+    """What the events of one stream of Chat Completions say, put together as they come."""
+
+    def __init__(self) -> None:
+        self._response: Object = {}
+        self._said: dict[str, list[str]] = {}
+        self._calls: list[dict[str, list[str]]] = []
+        self._slots: dict[int, int] = {}
+        self._details: list[Object] = []
+        self.finish = ""
+        """Why the model stopped; empty until it says so."""
+
+    def take(self, event: Object) -> tuple[Object, list[tuple[int, str, str, str]]]:
+        """Take *event* in, and return its delta; of each call in it the place, id, name and arguments."""
+        self._response |= {key: event[key] for key in ("id", "model", "usage") if event.get(key)}
+        choice = first_choice(event)
+        self.finish = maybe_text(choice.get("finish_reason")) or self.finish
+        delta = maybe_object(choice.get("delta"))
+        for key in _TEXTS:
+            if isinstance(delta.get(key), str) and (delta[key] or key == "content"):
+                self._said.setdefault(key, []).append(delta[key])
+        for detail in map(maybe_object, maybe_list(delta.get("reasoning_details"))):
+            self._detail(detail)
+        calls = map(maybe_object, maybe_list(delta.get("tool_calls")))
+        return delta, [self._call(one) for one in calls]
+
+    def _call(self, delta: Object) -> tuple[int, str, str, str]:
+        own_id, function = maybe_text(delta.get("id")), maybe_object(delta.get("function"))
+        name, arguments = maybe_text(function.get("name")), maybe_text(function.get("arguments"))
+        slot = self._slot(maybe_count(delta.get("index")), own_id)
+        call = self._calls[slot]
+        if own_id in call["id"]:
+            own_id = ""
+        for key, piece in (("id", own_id), ("name", name), ("arguments", arguments)):
+            call[key] += [piece] if piece else []
+        return slot, own_id, name, arguments
+
+    def _slot(self, index: int, own_id: str) -> int:
+        """Return the place of a call; some vendors number no calls, or all the same."""
+        slot = self._slots.get(index)
+        if slot is None or (own_id and self._calls[slot]["id"] not in ([], [own_id])):
+            slot = self._slots[index] = len(self._calls)
+            self._calls.append({"id": [], "name": [], "arguments": []})
+        return slot
+
+    def _detail(self, delta: Object) -> None:
+        last = self._details[-1] if self._details else {}
+        if any(last.get(key) != delta.get(key) for key in ("type", "index")):
+            self._details.append(dict(delta))
+            return
+        for key, value in delta.items():
+            earlier = last.get(key)
+            if key in _GROWING and isinstance(value, str) and isinstance(earlier, str):
+                last[key] = earlier + value
+            elif value is not None:
+                last[key] = value
+
+    def whole(self) -> Object:
+        """Return what the vendor would have sent without streaming."""
+        message = _UNSAID | {key: "".join(pieces) for key, pieces in self._said.items()}
+        if self._details:
+            message["reasoning_details"] = self._details
+        if self._calls:
+            joined = [{key: "".join(call[key]) for key in call} for call in self._calls]
+            message["tool_calls"] = [
+                {"id": call.pop("id"), "type": "function", "function": call} for call in joined
+            ]
+        choice = {"message": message, "finish_reason": self.finish or None}
+        return {**self._response, "choices": [choice]}
 
 
 def first_choice(fields: Object) -> Object:
     """Return the first of the choices that an answer or an event has in *fields*, or an empty one."""
     choices = maybe_list(fields.get("choices"))
     return maybe_object(choices[0] if choices else None)
-
-
-def _grow_call(call: _Call, delta: Object) -> None:
-    fields, name, arguments = call
-    fields.update(scalars(delta, ("id", "type")))
-    function = maybe_object(delta.get("function"))
-    name.append(maybe_text(function.get("name")))
-    arguments.append(maybe_text(function.get("arguments")))
-
-
-def _whole_call(call: _Call) -> Object:
-    fields, name, arguments = call
-    return {"function": {"name": "".join(name), "arguments": "".join(arguments)}, **fields}
 
 
 # Vendors disagree on what the input count covers: Anthropic's leaves out what the cache served. Here

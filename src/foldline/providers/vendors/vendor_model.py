@@ -239,9 +239,8 @@ class WireModel(VendorModel, ABC):
         client = getattr(held, "client", held)
         # Without it an SDK refuses a long answer that is not streamed.
         options: Object = {"timeout": client.timeout} | ({"stream": True} if streamed else {})
-        options |= {key: request.settings[key] for key in _OPTIONS & request.settings.keys()}
+        options |= self._options(body, request.settings)
         create = self.method(client, "with_streaming_response.create")
-        options = self._with_headers(body, options)
         # The SDK would walk through all messages; what is given beside them is sent unchanged.
         given: Object = {key: [] if key == "messages" else body[key] for key in self._required}
         with sdk_errors(self.name):
@@ -271,14 +270,13 @@ class WireModel(VendorModel, ABC):
     def arguments(self, request: ChatRequest) -> Object:
         """Return what `create` of the vendor's SDK takes for *request*: an argument for each field."""
         body = self.body(request, streamed=False)
-        options = {key: request.settings[key] for key in _OPTIONS & request.settings.keys()}
-        options = self._with_headers(body, options)
+        options = self._options(body, request.settings)
         given = {key: body.pop(key) for key in _NAMED & body.keys()}
         return given | options | ({"extra_body": body} if body else {})
 
-    def _with_headers(self, body: Object, options: Object) -> Object:  # noqa: ARG002
-        """Return *options* with what of *body* is sent as a header, and take it out of *body*."""
-        return options
+    def _options(self, body: Object, settings: Mapping[str, object]) -> Object:  # noqa: ARG002
+        """Return what the SDK takes beside *body*, from which a header is taken out."""
+        return {key: settings[key] for key in _OPTIONS & settings.keys()}
 
     def read(self, whole: Object) -> ChatResponse:
         """Return what *whole*, the vendor's answer, says; raise the error that it reports."""

@@ -26,7 +26,13 @@ from foldline.history.formats.renderings import (
     render_openai_chat,
     render_openai_responses,
 )
-from foldline.history.formats.responses import anthropic_usage, first_choice, joined_events
+from foldline.history.formats.responses import (
+    REASONING,
+    ChatStream,
+    anthropic_usage,
+    first_choice,
+    joined_events,
+)
 from foldline.history.formats.wire import (
     Object,
     is_object,
@@ -51,10 +57,7 @@ from foldline.providers.vendors.cache_marks import mark_anthropic, mark_openai
 from foldline.providers.vendors.vendor_model import END, StreamReader, WireModel, described
 
 
-_REASONING = ("reasoning_content", "reasoning")
-_TEXTS = ("content", "refusal", *_REASONING)
-_SENT_BACK = ("role", *_TEXTS, "reasoning_details", "tool_calls")
-_GROWING = frozenset({"text", "summary", "data", "signature"})
+_SENT_BACK = ("role", "content", "refusal", *REASONING, "reasoning_details", "tool_calls")
 _STRUCTURE = frozenset({"$defs", "$ref", "additionalProperties", "anyOf", "items", "properties"})
 # What a schema may hold for a vendor to promise arguments that fit it.
 _STRICT_KEYS = _STRUCTURE | {"const", "description", "enum", "required", "title", "type"}
@@ -84,80 +87,24 @@ def _is_strict(schema: Object) -> bool:
 class _ChatReader(StreamReader):
     def __init__(self) -> None:
         super().__init__()
-        self._response: Object = {}
-        self._said: dict[str, list[str]] = {}
-        self._pieces: list[dict[str, list[str]]] = []
-        self._slots: dict[int, int] = {}
-        self._details: list[Object] = []
-        self._finish: str | None = None
+        self._stream = ChatStream()
         self._is_ended = False
 
     def deltas(self, event: Object) -> Iterator[ChatDelta]:
         if event.get("type") == END:
             self._is_ended = True
             return
-        self._response |= {key: event[key] for key in ("id", "model", "usage") if event.get(key)}
-        choice = first_choice(event)
-        self._finish = maybe_text(choice.get("finish_reason")) or self._finish
-        delta = maybe_object(choice.get("delta"))
-        for key in _TEXTS:
-            if isinstance(delta.get(key), str) and (delta[key] or key == "content"):
-                self._said.setdefault(key, []).append(delta[key])
+        delta, calls = self._stream.take(event)
         if thought := _reasoning(delta):
             yield ReasoningDelta(thought)
         for key in ("content", "refusal"):
             if piece := maybe_text(delta.get(key)):
                 yield TextDelta(piece)
-        for call in map(maybe_object, maybe_list(delta.get("tool_calls"))):
-            yield self._call(call)
-        for detail in map(maybe_object, maybe_list(delta.get("reasoning_details"))):
-            self._detail(detail)
-
-    def _call(self, delta: Object) -> ToolCallDelta:
-        own_id, function = maybe_text(delta.get("id")), maybe_object(delta.get("function"))
-        name, arguments = maybe_text(function.get("name")), maybe_text(function.get("arguments"))
-        slot = self._slot(maybe_count(delta.get("index")), own_id)
-        call = self._pieces[slot]
-        if own_id in call["id"]:
-            own_id = ""
-        for key, piece in (("id", own_id), ("name", name), ("arguments", arguments)):
-            call[key] += [piece] if piece else []
-        return ToolCallDelta(index=slot, id=own_id, name=name, arguments=arguments)
-
-    def _slot(self, index: int, own_id: str) -> int:
-        """Return the place of a call; some vendors number no calls, or all the same."""
-        slot = self._slots.get(index)
-        if slot is None or (own_id and self._pieces[slot]["id"] not in ([], [own_id])):
-            slot = self._slots[index] = len(self._pieces)
-            self._pieces.append({"id": [], "name": [], "arguments": []})
-        return slot
-
-    def _detail(self, delta: Object) -> None:
-        last = self._details[-1] if self._details else {}
-        if any(last.get(key) != delta.get(key) for key in ("type", "index")):
-            self._details.append(dict(delta))
-            return
-        for key, value in delta.items():
-            earlier = last.get(key)
-            if key in _GROWING and isinstance(value, str) and isinstance(earlier, str):
-                last[key] = earlier + value
-            elif value is not None:
-                last[key] = value
+        for place, own_id, name, arguments in calls:
+            yield ToolCallDelta(index=place, id=own_id, name=name, arguments=arguments)
 
     def whole(self) -> Object | None:
-        if self._finish is None and not self._is_ended:
-            return None
-        message: Object = {"role": "assistant", "content": None}
-        message |= {key: "".join(pieces) for key, pieces in self._said.items()}
-        if self._details:
-            message["reasoning_details"] = self._details
-        if self._pieces:
-            joined = [{key: "".join(call[key]) for key in call} for call in self._pieces]
-            message["tool_calls"] = [
-                {"id": call.pop("id"), "type": "function", "function": call} for call in joined
-            ]
-        choice = {"message": message, "finish_reason": self._finish}
-        return {**self._response, "choices": [choice]}
+        return self._stream.whole() if self._stream.finish or self._is_ended else None
 
 
 class _OpenAI(WireModel):
@@ -213,7 +160,7 @@ def _readable(whole: Object, given: Object) -> Object:
 
 
 def _reasoning(given: Object) -> str:
-    return next(filter(None, (maybe_text(given.get(key)) for key in _REASONING)), "")
+    return next(filter(None, (maybe_text(given.get(key)) for key in REASONING)), "")
 
 
 def _with_reasoning(message: Message, given: Object) -> Message:
@@ -451,8 +398,8 @@ class AnthropicMessages(WireModel):
         can = can and settings.get(_MARK, _MARK) is not None
         return {"max_tokens": 0} if can and not (thinks or forces or is_formed) else {}
 
-    def _with_headers(self, body: Object, options: Object) -> Object:
-        betas = body.pop(_BETAS, None)
+    def _options(self, body: Object, settings: Mapping[str, object]) -> Object:
+        options, betas = super()._options(body, settings), body.pop(_BETAS, None)
         if not betas:
             return options
         headers = {_BETA_HEADER: ",".join(betas), **options.get("extra_headers", {})}
