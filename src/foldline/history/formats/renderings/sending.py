@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from hashlib import sha256
 from typing import Any, TypeAlias, TypeGuard, cast
 
@@ -32,8 +33,9 @@ _TEXT_KEYS = frozenset({"type", "text"})
 _OUTPUT_KEYS = _TEXT_KEYS | {"annotations"}
 _TEXT_TYPES = ("text", "input_text", "output_text")
 _SPEAKERS = ("user", "assistant")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_-]")
+# Made into patterns when they are needed, which a start is not.
+_SURROGATE = "[\ud800-\udfff]"
+_NOT_IN_NAMES = "[^a-zA-Z0-9_-]"
 
 
 def sent_items(
@@ -97,7 +99,7 @@ def scrubbed(value: Any) -> Any:
         return {scrubbed(key): scrubbed(item) for key, item in value.items()}
     if is_list(value):
         return [*map(scrubbed, value)]
-    return _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else None
+    return re.sub(_SURROGATE, "\ufffd", value) if isinstance(value, str) else None
 
 
 def _is_sendable(value: Any) -> bool:
@@ -127,14 +129,14 @@ def _has_surrogate(text: str) -> bool:
 
 def tool_name(name: str, *, limit: int) -> str:
     """Return *name* as every vendor takes it: 1 to *limit* letters, digits, `_` and `-`."""
-    return _NOT_IN_NAMES.sub("_", name)[:limit] or "unnamed"
+    return re.sub(_NOT_IN_NAMES, "_", name)[:limit] or "unnamed"
 
 
 class CallIds:
     """The ids of calls in one rendering; one that is unfit or taken becomes a digest of itself."""
 
     def __init__(self, pattern: str) -> None:
-        self._fits = re.compile(pattern, re.DOTALL).fullmatch
+        self._pattern = pattern
         self._given: set[str] = set()
         self._times: dict[str, int] = {}
         self._open: dict[str, list[str]] = {}
@@ -149,6 +151,11 @@ class CallIds:
         self._given.add(given)
         self._open.setdefault(call_id, []).append(given)
         return given
+
+    @cached_property
+    def _fits(self) -> Callable[[str], object]:
+        # Made by the first call: most views of mere text have none.
+        return re.compile(self._pattern, re.DOTALL).fullmatch
 
     def answer(self, call_id: str) -> str:
         """Return the id to render for an answer to the oldest open call with the id *call_id*."""
