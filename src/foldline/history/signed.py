@@ -14,7 +14,7 @@ the thought signatures of Gemini are bound to their own answer only.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from hashlib import sha256
 from types import MappingProxyType
 
@@ -182,6 +182,12 @@ def checks_prefix(model: object) -> bool | None:
     """Whether *model* refuses thinking after another prefix; None if its name does not tell that."""
     if not isinstance(model, str):
         return None
+    return _checks(model)
+
+
+# Of each message in a view it is asked, of few models.
+@lru_cache
+def _checks(model: str) -> bool | None:
     if re.search(_FREE, model) is not None:
         return False
     return True if "claude" in model else None

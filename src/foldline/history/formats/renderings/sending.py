@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache
 from hashlib import sha256
 from typing import Any, TypeAlias, TypeGuard, cast
 
@@ -129,7 +129,15 @@ def _has_surrogate(text: str) -> bool:
 
 def tool_name(name: str, *, limit: int) -> str:
     """Return *name* as every vendor takes it: 1 to *limit* letters, digits, `_` and `-`."""
-    return re.sub(_NOT_IN_NAMES, "_", name)[:limit] or "unnamed"
+    if not (name.isascii() and name.isidentifier()):
+        name = re.sub(_NOT_IN_NAMES, "_", name)
+    return name[:limit] or "unnamed"
+
+
+# Made with the first call: views of mere text have none.
+@cache
+def _fitting(pattern: str) -> Callable[[str], object]:
+    return re.compile(pattern, re.DOTALL).fullmatch
 
 
 class CallIds:
@@ -144,18 +152,14 @@ class CallIds:
     def call(self, call_id: str) -> str:
         """Return the id to render for a call that has the id *call_id*."""
         given = call_id
-        while given in self._given or not self._fits(given):
+        fits = _fitting(self._pattern)
+        while given in self._given or not fits(given):
             self._times[call_id] = self._times.get(call_id, 0) + 1
             text = f"{self._times[call_id]}:{call_id}"
             given = f"call_{sha256(text.encode(errors='surrogatepass')).hexdigest()[:24]}"
         self._given.add(given)
         self._open.setdefault(call_id, []).append(given)
         return given
-
-    @cached_property
-    def _fits(self) -> Callable[[str], object]:
-        # Made by the first call: most views of mere text have none.
-        return re.compile(self._pattern, re.DOTALL).fullmatch
 
     def answer(self, call_id: str) -> str:
         """Return the id to render for an answer to the oldest open call with the id *call_id*."""
