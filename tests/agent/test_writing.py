@@ -97,7 +97,7 @@ class Loop:
         def write(view: Sequence[Message], /, *, original: Original, opens: bool) -> Written:
             self.written[-1] += len(view)
             made = writer(view, original=original, opens=opens)
-            return made._replace(writer=self._noting(made.writer), later=self._noting(made.later))
+            return replace(made, writer=self._noting(made.writer), later=self._noting(made.later))
 
         return write
 

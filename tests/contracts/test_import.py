@@ -108,7 +108,7 @@ assert reducer.reduce_sync(said, state=state).verdict.kind == "hit"
 
 
 def test_a_hit_loads_nothing_of_a_fold() -> None:
-    """A reducer loads asyncio, the digest, what reads texts, vendors and threads when it folds, not before."""
+    """A reducer loads asyncio, the log, the digest, what reads texts, vendors and threads when it folds, not before."""
     loaded = _loaded(HIT)
     heavy = ("foldline.threads", "foldline.agent.tools", "foldline.agent.telemetry")
 
@@ -125,6 +125,7 @@ def test_a_hit_loads_nothing_of_a_fold() -> None:
             "foldline.reduction.language",
             "foldline.reduction.statements",
             "foldline.reduction.text_calls",
+            "logging",
         }
     )
 

@@ -84,3 +84,11 @@ def test_a_mark_does_not_depend_on_how_a_request_grew() -> None:
     alone.read((ONE, THREE))
 
     assert grown.mark == alone.mark
+
+
+def test_a_meter_without_marks_reads_the_same() -> None:
+    """What requests have in common is compared by what they say, also where no mark is made."""
+    marking, bare = _meter(), PrefixMeter(lambda message: len(message.text), marks=False)
+
+    for request in ((SYSTEM, ONE), (SYSTEM, ONE, TWO), (Message.system("system"), TWO), (TWO,)):
+        assert bare.read(request) == marking.read(request)

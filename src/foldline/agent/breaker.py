@@ -1,9 +1,9 @@
 """Not asking summarizers that fail: a timeout, or the third failure in a row, starts a rest."""
 
-import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
+from foldline.agent.log import log
 from foldline.providers.digest import is_digest
 from foldline.providers.model import Summarizer
 
@@ -16,8 +16,6 @@ REST = timedelta(minutes=10)
 
 REST_FOLDS = 10
 """How many folds do without it at most."""
-
-_LOG = logging.getLogger("foldline")
 
 
 class Breaker:
@@ -55,7 +53,7 @@ class Breaker:
             self._begin_rest()
             if not was_open:
                 minutes = REST.total_seconds() / 60
-                _LOG.warning(
+                log().warning(
                     "summarizer %s has failed: it is not asked for %d folds or %d minutes",
                     self._name,
                     REST_FOLDS,

@@ -1,15 +1,16 @@
 """What a reducer returns, and what it knows of the call until then."""
 
-import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from sys import modules
 from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct, structs
 
 from foldline.agent.cache import ReductionCache
+from foldline.agent.log import log
 from foldline.agent.request import FIXED_PARTS, parts_of
 from foldline.agent.wire import Items
 from foldline.errors import RequestTooLargeError
@@ -31,7 +32,6 @@ from foldline.reduction.verdict import Verdict
 from foldline.reduction.view import view_of, view_tokens
 
 
-_LOG = logging.getLogger("foldline")
 _Item = TypeVar("_Item")
 # A request that somebody asked for as it is may be larger than its ceiling.
 _UNBOUNDED = frozenset({Reason.DISABLED, Reason.SKIPPED_BY_RUN, Reason.NO_MESSAGES})
@@ -110,7 +110,8 @@ def shown(
     if active is not None:
         removed = active.summarized_up_to_index - (active.pinned_index is not None)
         if status == "cache_hit":
-            _LOG.debug("cache hit: %d messages became %d", total, len(view))
+            if "logging" in modules:  # who wants to read it has loaded that
+                log().debug("cache hit: %d messages became %d", total, len(view))
             age = _seconds(active.created_at, clock())
     event = HistoryReductionEvent(
         status=status,

@@ -1,6 +1,5 @@
 """Reduction for callers with a loop of their own."""
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from datetime import UTC, datetime
@@ -27,6 +26,7 @@ from foldline.agent.breaker import breakers_of
 from foldline.agent.cache import ReductionCache
 from foldline.agent.fed_back import check_not_fed_back
 from foldline.agent.known import KNOWN_BYTES, KnownLists
+from foldline.agent.log import log
 from foldline.agent.reduced import FoldObserver, ReducedHistory, ReducerCall, shown
 from foldline.agent.request import RequestFacts, described
 from foldline.agent.unfinished import UnfinishedFolds
@@ -53,7 +53,6 @@ DEFAULT_TIMEOUT = 60.0
 """How many seconds summarizers may take for one fold by default."""
 
 _FOLDING = "foldline.agent.folding"
-_LOG = logging.getLogger("foldline")
 _DEFAULTS = HistoryReductionConfig()
 
 _Item = TypeVar("_Item")
@@ -403,7 +402,7 @@ class HistoryReducer:
         if costs is not None:
             costs = structs.replace(costs, now=self._now())
         if self._warning:
-            _LOG.warning("%s", self._warning)
+            log().warning("%s", self._warning)
             self._warning = ""
         verdict = decide(
             call.items.history,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, takewhile
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -28,7 +28,7 @@ class Writer(Protocol):
         ...
 
 
-class Written(NamedTuple):
+class Written(Struct, frozen=True, eq=False):
     """What was written of a view, and who writes what comes after."""
 
     items: list[_Dict]

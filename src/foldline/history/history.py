@@ -166,16 +166,16 @@ class History(Sequence[Message]):
             while peaks and peaks[-1][1] <= size:
                 peaks.pop()
             peaks.append((position, size))
+            part = parts[0] if len(parts) == 1 else None
+            text = part.content if type(part) is TextPart and role != "tool" else None
             if role == "user":
-                if message.is_from_user:
+                if (text and text[0].isalpha()) or message.is_from_user:  # no reminder, for most
                     self._users.append(position)
                 self._open.clear()
             if message.metadata is not None:
                 self._marked.append(position)
-            reach = position
-            is_text = len(parts) == 1 and type(parts[0]) is TextPart and role != "tool"
-            if not is_text or self._asked:
-                reach = self._pair(message, position)
+            is_free = text is not None and not self._asked
+            reach = position if is_free else self._pair(message, position)
             self._reach.append(reach)
             # A result tears every index between its call and itself, for good, and the next piece
             # of an answer the one between the two.

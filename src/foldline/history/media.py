@@ -36,7 +36,7 @@ _VIDEO_RATE = 125_000
 _SOUND_TOKENS = 32
 _VIDEO_TOKENS = 300
 _PAGE_TOKENS = 3_000
-_PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
+_PAGE = rb"/Type\s*/Page(?![A-Za-z])"
 # Of a PDF whose objects are compressed.
 _PAGE_BYTES = 100_000
 # The fields of a JPEG stand after its profile and preview, each of at most 64 KiB.
@@ -179,4 +179,4 @@ def _sound_rate(content: str) -> int:
 
 
 def _pages(content: str, size: int) -> int:
-    return len(_PAGE.findall(_decoded(content, len(content)))) or ceil(size / _PAGE_BYTES)
+    return len(re.findall(_PAGE, _decoded(content, len(content)))) or ceil(size / _PAGE_BYTES)

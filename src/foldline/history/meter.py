@@ -58,9 +58,9 @@ class PrefixMark(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class PrefixMeter:
     """Reads a sequence of requests, one after the other; only new messages are hashed."""
 
-    def __init__(self, size: Callable[[Message], int]) -> None:
-        """Measure messages with *size*, in tokens."""
-        self._size = size
+    def __init__(self, size: Callable[[Message], int], *, marks: bool = True) -> None:
+        """Measure messages with *size*, in tokens; without *marks* none is hashed for the mark."""
+        self._size, self._marks = size, marks
         self._request: Sequence[Message] = ()
         self.mark = PrefixMark()
         """The mark of the last request."""
@@ -83,9 +83,10 @@ class PrefixMeter:
                 break
             kept += 1
         broke = kept < prior.count
-        system = prior.system if kept and not broke else front_digest(request)
-        digest = EMPTY_DIGEST if broke else prior.digest
-        digest = reduce(chain_digest, request[0 if broke else kept :], digest)
+        digest, system = EMPTY_DIGEST if broke else prior.digest, prior.system
+        if self._marks:
+            digest = reduce(chain_digest, request[0 if broke else kept :], digest)
+            system = system if kept and not broke else front_digest(request)
         self._request = request
         # Nothing is counted again but what a break has left of the request before.
         held = sum(map(self._size, request[:kept])) if broke else prior.tokens

@@ -24,7 +24,7 @@ _CALLS: Mapping[str, str] = MappingProxyType(
 _ANSWERS: Mapping[str, str] = MappingProxyType({"program_output": "call_id"})
 _RESULT = "_tool_result"
 # An item whose call a program made, as it is kept.
-_calls_for = re.compile(r'"caller":\{[^{}]{0,200}"(?:caller_id|tool_id)":').search
+_CALLS_FOR = r'"caller":\{[^{}]{0,200}"(?:caller_id|tool_id)":'
 
 
 class _Ids(Struct):
@@ -57,4 +57,4 @@ def is_of_program(message: Message) -> bool:
     sides = [served_call(part) for part in message.parts if type(part) is GenericPart]
     called = {call_id for call_id, is_answer in sides if not is_answer}
     answered = {call_id for call_id, is_answer in sides if is_answer}
-    return called != answered or _calls_for(native.item) is not None
+    return called != answered or re.search(_CALLS_FOR, native.item) is not None

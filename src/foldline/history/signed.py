@@ -14,7 +14,7 @@ the thought signatures of Gemini are bound to their own answer only.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from hashlib import sha256
 from types import MappingProxyType
 
@@ -41,7 +41,7 @@ _FIELDS: Mapping[NativeFormat, tuple[str, ...]] = MappingProxyType(
 _WORDS = ("reasoning", "reasoning_content")
 _SAYS = ("content", "tool_calls", "refusal", "audio")
 # Models that sign their thinking, or need it back, without binding it to what is before it.
-_FREE = re.compile(r"claude-(?:[a-z]+-)?[1-4]\b|deepseek|glm|kimi|minimax|qwen").search
+_FREE = r"claude-(?:[a-z]+-)?[1-4]\b|deepseek|glm|kimi|minimax|qwen"
 # What keeps the text of a compaction from anyone else, or has to come back with it.
 _SEALS: Mapping[NativeFormat, frozenset[str]] = MappingProxyType(
     {
@@ -182,6 +182,12 @@ def checks_prefix(model: object) -> bool | None:
     """Whether *model* refuses thinking after another prefix; None if its name does not tell that."""
     if not isinstance(model, str):
         return None
-    if _FREE(model) is not None:
+    return _checks(model)
+
+
+# Of each message in a view it is asked, of few models.
+@lru_cache
+def _checks(model: str) -> bool | None:
+    if re.search(_FREE, model) is not None:
         return False
     return True if "claude" in model else None

@@ -15,13 +15,14 @@ one was taken that does better on the samples of the tests, so those are not who
 that text is kept here.
 """
 
-import string
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 
-_SMALL = string.ascii_lowercase.encode()
-_CAPITALS = string.ascii_uppercase.encode()
-_DIGITS = string.digits.encode()
+_SMALL = bytes(range(ord("a"), ord("z") + 1))
+_CAPITALS = bytes(range(ord("A"), ord("Z") + 1))
+_DIGITS = bytes(range(ord("0"), ord("9") + 1))
 _LINE_ENDS = b"\n\r"
 _RULERS = b"-=*#~"
 _DOTS = b"./"
@@ -33,7 +34,7 @@ _OPERATORS = b"$%&+@\\^|"
 _CONTINUATIONS = bytes(range(0x80, 0xC0))
 
 
-class Seam(NamedTuple):
+class Seam(Struct, frozen=True):
     """Where a token is likely to end: after one of some bytes and before one of others, disjoint."""
 
     before: bytes

@@ -70,7 +70,7 @@ Source: OpenAI's harmony format, `functions.… to=assistant<|channel|>commentar
 """
 
 # What is sealed in a compaction, and how many of its characters are taken for a token.
-_SEALED = re.compile(r'"encrypted_content":\s*"([^"]*)"').findall
+_SEALED = r'"encrypted_content":\s*"([^"]*)"'
 _SEALED_CHARACTERS = 4
 
 # In a piece of so many bytes the sum stays below the modulus of adler32, so it is exact.
@@ -83,13 +83,17 @@ _NAMES = frozenset({str, NoneType})
 _from_bytes = int.from_bytes
 
 
-def _seam_bits(byte: int) -> int:
-    before = sum((byte in seam.before) << bit for bit, seam in enumerate(SEAMS))
-    after = sum((byte in seam.after) << bit for bit, seam in enumerate(SEAMS))
-    return before | after << 4
+def _seam_bits() -> bytes:
+    bits = bytearray(256)
+    for bit, seam in enumerate(SEAMS):
+        for byte in seam.before:
+            bits[byte] |= 1 << bit
+        for byte in seam.after:
+            bits[byte] |= 16 << bit
+    return bytes(bits)
 
 
-_SEAM_BITS = bytes(map(_seam_bits, range(256)))
+_SEAM_BITS = _seam_bits()
 
 
 @runtime_checkable
@@ -187,7 +191,7 @@ def _count_part(part: Part, counter: TokenCounter, native: Native | None) -> int
         case ToolCallResponsePart():
             return TOOL_RESPONSE_TOKENS + _count_response(part, counter, native)
         case CompactionPart(content="") if native is not None:
-            return sum(map(len, _SEALED(native.item))) // _SEALED_CHARACTERS
+            return sum(map(len, re.findall(_SEALED, native.item))) // _SEALED_CHARACTERS
         case GenericPart():
             return 0 if is_opaque(part) else _count_generic(part, counter, native)
         case TextPart(content=text) | CompactionPart(content=text) | ReasoningPart(content=text):

@@ -50,8 +50,8 @@ _BOOK: Mapping[str, int] = {
     name.replace(".", "-"): window for window, names in _NAMES_BY_WINDOW for name in names.split()
 }
 
-MARKED_MODELS = re.compile(r"gpt-(?:5[.-][6-9]|[6-9])(?!\d)")
-"""The names of OpenAI's models that match a cached prefix only at a mark: gpt-5.6 and later."""
+MARKED_MODELS = r"gpt-(?:5[.-][6-9]|[6-9])(?!\d)"
+"""The pattern of the names of OpenAI's models that match a cached prefix only at a mark: gpt-5.6 and later."""
 
 
 def names_in(names: Iterable[str]) -> str:

@@ -156,7 +156,9 @@ _LEAST_PREFIXES: Mapping[str, int] = {
 }
 
 
-def _read_table() -> dict[str, Prices]:
+@cache
+def _by_name() -> Mapping[str, Prices]:
+    # Read when a name is first looked up, as the patterns are made.
     found: dict[str, Prices] = {}
     for name, *columns in map(str.split, _TABLE.strip().splitlines()):
         numbers = [None if one == "-" else float(one) for one in columns]
@@ -185,7 +187,7 @@ def _prices(name: str, numbers: Sequence[float | None], tiers: tuple[PriceTier, 
         output=written or 0.0,
         cached_read=cached_read,
         cache_write=cache_write,
-        lifetime=next((known for one, known in _LIFETIMES if one.search(plain)), _LIFETIME),
+        lifetime=next((known for one, known in _LIFETIMES if re.search(one, plain)), _LIFETIME),
         minimum_prefix=next(least, _LEAST_PREFIX),
         tiers=tiers,
     )
@@ -197,11 +199,10 @@ _PRICES, _LEAST_PREFIX, _LIFETIME = 4, 1_024, 300.0
 # a name does not tell: an hour loses little either way. DeepSeek says a few hours at least.
 _LIFETIMES = (
     (MARKED_MODELS, 1_800.0),
-    (re.compile(r"gpt-5-5(?!\d)"), 86_400.0),
-    (re.compile(r"gpt-(?:4-1|5(?:-[1-4](?!\d)|(?!-[1-4](?!\d))))(?!\d|-mini|-nano)"), 3_600.0),
-    (re.compile("deepseek"), 7_200.0),
+    (r"gpt-5-5(?!\d)", 86_400.0),
+    (r"gpt-(?:4-1|5(?:-[1-4](?!\d)|(?!-[1-4](?!\d))))(?!\d|-mini|-nano)", 3_600.0),
+    ("deepseek", 7_200.0),
 )
-_BY_NAME: Mapping[str, Prices] = _read_table()
 # After a name only a version may follow: `gpt-5-pro` is no `gpt-5`, and a wrong price is worse than none.
 _VERSION = r"(?:[-@:](?:\d{4}-\d\d-\d\d|\d{3,8}|latest|preview|v\d|0))*$"
 # Names that genai-prices takes for an earlier model than their vendor does.
@@ -212,7 +213,7 @@ _FIELDS = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok")
 
 @cache
 def _name() -> re.Pattern[str]:
-    return re.compile(names_in(_BY_NAME) + _VERSION)
+    return re.compile(names_in(_by_name()) + _VERSION)
 
 
 def prices_of_model(name: str, day: date | None = None) -> Prices | None:
@@ -239,7 +240,7 @@ def prices_of_model(name: str, day: date | None = None) -> Prices | None:
         # A model that somebody has tuned has the price of no other.
         return None
     found = _name().search(model) or _name().search(name.strip().lower())
-    return _BY_NAME[found[1].replace(".", "-")] if found else None
+    return _by_name()[found[1].replace(".", "-")] if found else None
 
 
 def prices_for(config: HistoryReductionConfig, model: str | None) -> Prices | None:

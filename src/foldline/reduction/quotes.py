@@ -66,7 +66,7 @@ _FILES_SHARE = 1 / 3
 # With less room no message is read, and an older paste has such a part of what a quote may have.
 _LEAST_QUOTE = 24
 _SHORT_PART = 6
-_END = re.compile(r"</\s*(quote(?:-[0-9]{1,9})?)", re.IGNORECASE)
+_END = r"(?i)</\s*(quote(?:-[0-9]{1,9})?)"
 
 
 class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -366,7 +366,7 @@ def _rendered(quote: Quote) -> str:
     if _is_line(quote):
         return f"[{quote.index}] {quote.role}: {quote.text.strip()}"
     # A text that could end the quote, or seem to, gets a tag that it does not contain.
-    taken = {one.lower() for one in _END.findall(quote.text)}
+    taken = {one.lower() for one in re.findall(_END, quote.text)}
     tags = map("quote-{}".format, count(1))
     tag = next(one for one in tags if one not in taken) if taken else "quote"
     marks = {"first": ' first="yes"', "pin": ' pinned="yes"'}.get(quote.kind, "")

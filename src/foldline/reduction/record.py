@@ -142,14 +142,14 @@ class Task(Struct, frozen=True, kw_only=True):
 _ROLES = ("user", "assistant", "tool", "system")
 # The role of messages whose role the record does not give.
 _OTHER = "other"
-_HEADER = re.compile(r"(Record|Digest) of (\d{1,12}) messages?(?: \(([^)]*)\))?\.").fullmatch
-_COUNT = re.compile(rf"({'|'.join(_ROLES)}|{_OTHER}) (\d{{1,12}})").findall
+_HEADER = r"(Record|Digest) of (\d{1,12}) messages?(?: \(([^)]*)\))?\."
+_COUNT = rf"({'|'.join(_ROLES)}|{_OTHER}) (\d{{1,12}})"
 _HEADING = "## "
 _ITEM = "- "
 _BY_HEADING = {_HEADING + section.value: section for section in Section}
 _SEPARATOR = ", "
-_GONE = re.compile(r"(\d{1,9}) ([a-z]{1,20}?)s?(?:,| of )").findall
-_TASK = re.compile(r"\[(t\d{1,6})\] (.*)", re.DOTALL).fullmatch
+_GONE = r"(\d{1,9}) ([a-z]{1,20}?)s?(?:,| of )"
+_TASK = r"(?s)\[(t\d{1,6})\] (.*)"
 
 
 class _Items(Struct, frozen=True):
@@ -208,7 +208,7 @@ class SummaryRecord(_Items, frozen=True, kw_only=True):
         """How many of each kind there was no room for, such as of `id` and `file`."""
         gone = Counter[str]()
         for line in self.lines(Section.LEFT):
-            gone.update({kind: int(number) for number, kind in _GONE(line)})
+            gone.update({kind: int(number) for number, kind in re.findall(_GONE, line)})
         return gone
 
     @property
@@ -230,10 +230,10 @@ class SummaryRecord(_Items, frozen=True, kw_only=True):
     def read(cls, text: str) -> "SummaryRecord | None":
         """Read what `render` wrote; None if *text* is anything else, such as a model's own text."""
         first, *lines = text.split("\n")
-        match = _HEADER(first)
+        match = re.fullmatch(_HEADER, first)
         if match is None:
             return None
-        counts = Counter({role: int(count) for role, count in _COUNT(match[3] or "")})
+        counts = Counter({role: int(count) for role, count in re.findall(_COUNT, match[3] or "")})
         rest = int(match[2]) - counts.total()
         if rest > 0:
             counts[_OTHER] += rest
@@ -275,5 +275,5 @@ def _paths(line: str) -> Iterator[str]:
 
 def _tasks(lines: Iterable[str]) -> Iterator[Task]:
     for line in lines:
-        match = _TASK(line)
+        match = re.fullmatch(_TASK, line)
         yield Task(id=match[1], text=match[2]) if match else Task(id="", text=line)

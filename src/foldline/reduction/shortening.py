@@ -65,7 +65,7 @@ class Shortened(Struct, frozen=True, kw_only=True, omit_defaults=True):
 _COUNT = "{count}"
 _LEAST_CHARACTERS = 32
 # What an identifier may look like: a path, an address, a code, a number of some digits.
-_IDENTIFIER = re.compile(r"(?<![\w./@#:+-])\w[\w./@#:+-]{3,79}(?![\w./@#:+-])")
+_IDENTIFIER = re.compile(r"\w(?<![\w./@#:+-].)[\w./@#:+-]{3,79}+(?![\w./@#:+-])")
 _SIGN = re.compile(r"[\d/@]").search
 # Alone it says nothing, and may be the end of one with a comma: 365,900.75.
 _FIGURE = re.compile(r"\d+\.\d+").fullmatch
@@ -284,7 +284,8 @@ def _texts(message: Message) -> Iterator[str]:
 
 def _identifiers(texts: Iterable[str]) -> str:
     """List the first and the last identifiers of *texts*, few enough for a note, and how many more."""
-    words = chain.from_iterable(map(_IDENTIFIER.findall, texts))
+    # Most words come more than once.
+    words = dict.fromkeys(chain.from_iterable(map(_IDENTIFIER.findall, texts)))
     named = [one.rstrip(".:-") for one in words if _SIGN(one)]
     found = [one for one in dict.fromkeys(named) if not _FIGURE(one)]
     ends: tuple[list[str], list[str]] = ([], [])

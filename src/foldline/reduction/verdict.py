@@ -26,7 +26,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import compress
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -69,7 +69,7 @@ beyond it. `breaker`: a new fold ends the turn. `unread`: for a part there is on
 """
 
 
-class Row(NamedTuple):
+class Row(Struct, frozen=True):
     """One row of the table: a verdict and its reason, if some facts hold and others do not."""
 
     kind: VerdictKind

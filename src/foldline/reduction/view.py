@@ -74,12 +74,10 @@ def _changed(
     # Only what was there before the record may be bound to another prefix, or be shortened.
     last = max(start, min(stop, max(length, bound_until)))
     made: list[Message] = []
-    for index in range(start, last):
-        message: Message | None = history[index]
-        if index < bound_until:
-            message = without_signed(history[index])
-        if message is not None:
-            made.append(shown(message, entries[index]) if index in entries else message)
+    for index, said in enumerate(history[start:last], start):
+        left = without_signed(said) if index < bound_until else said
+        if left is not None:
+            made.append(shown(left, entries[index]) if index in entries else left)
     return made + history[last:stop]
 
 

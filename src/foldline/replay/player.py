@@ -88,7 +88,7 @@ class _Player:
             clock=lambda: tape.clock(self._history.total),
         )
         self._history = History(counter=tape.counter)
-        self._meter = PrefixMeter(tape.size)
+        self._meter = PrefixMeter(tape.size, marks=False)
         self._judge = Judge()
         self._state: HistoryReductionState | None = None
         self._from_json: HistoryReductionState | None = None

@@ -47,11 +47,18 @@ def violations(request: Sequence[Message]) -> tuple[str, ...]:
 def settled(before: Sequence[Message], request: Sequence[Message]) -> tuple[Message, ...]:
     """Return *request* with the messages of *before* that say the same at the same place."""
     # A shortened message is made for each view; by this it is one object in all of them.
-    pairs = zip(before, request, strict=False)
+    same = _in_common(before, request)
+    pairs = zip(before[same:], request[same:], strict=False)
     return (
+        *before[:same],
         *(old if old is new or old == new else new for old, new in pairs),
         *request[len(before) :],
     )
+
+
+def _in_common(one: Sequence[Message], other: Sequence[Message]) -> int:
+    """Return how many messages both begin with that are the very same objects."""
+    return next(compress(count(), map(is_not, one, other)), min(len(one), len(other)))
 
 
 class Judge:
@@ -67,8 +74,7 @@ class Judge:
     def violations(self, request: Sequence[Message]) -> tuple[str, ...]:
         """Return what is wrong with *request*, wherever it stands, inside of a piece of it."""
         pieces = self._pieces
-        common = min(len(self._last), len(request))
-        same = next(compress(count(), map(is_not, self._last, request)), common)
+        same = _in_common(self._last, request)
         # A piece goes on up to the next division.
         while pieces and pieces[-1][0] >= same:
             pieces.pop()
@@ -109,18 +115,17 @@ def _unaccounted(
     for span in () if state is None else state.spans:
         steps[span.start] += 1
         steps[span.end] -= 1
-    shown = {id(message) for message in request}
+    shown = set(map(id, request))
     is_damaged = history.is_damaged(0 if state is None else state.summarized_up_to_index)
     spans = 0
     for start, end in pairwise(sorted({0, *steps, len(history)})):
         spans += steps[start]
         # Most messages are in one span, or in the request itself.
-        for index, message in enumerate(() if spans == 1 else history[start:end], start):
+        is_sure = spans == 1 or (is_damaged and not spans)
+        for index, message in enumerate(() if is_sure else history[start:end], start):
             if spans:
                 yield f"view: {spans} spans cover message {index}"
-            elif id(message) in shown or is_damaged or _is_bound(message):
-                continue
-            elif message not in request:
+            elif not (id(message) in shown or _is_bound(message) or message in request):
                 yield f"view: message {index} is missing, and no span covers it"
 
 

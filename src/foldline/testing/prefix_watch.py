@@ -80,7 +80,7 @@ class PrefixWatch:
         view = [_text("system", {name: value}) for name, value in front]
         view += [one if isinstance(one, Message) else _text("user", one) for one in messages]
         meter = self._meters.setdefault(
-            conversation, PrefixMeter(lambda message: count_message(message, _ESTIMATOR))
+            conversation, PrefixMeter(lambda one: count_message(one, _ESTIMATOR), marks=False)
         )
         reading = meter.read(view)
         cause = self._causes.pop(conversation, None) or self._causes.pop("", None)

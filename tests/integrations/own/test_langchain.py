@@ -46,7 +46,7 @@ class Small(Scripted):
 @pytest.mark.parametrize("is_async", [False, True])
 def test_what_the_model_refuses_as_too_long_is_folded(is_async: bool) -> None:
     """It is asked once more, after a fold that no count has asked for; the state keeps all."""
-    model: Any = Small(answers=[AIMessage("It has two chairs.")], requests=[])
+    model: Any = Small(answers=[AIMessage("It has two chairs.")], asked=[])
     agent: Any = create_agent(model, middleware=[FoldlineMiddleware(HistoryReducer(KEEPS_TWO))])
     said = [
         one for n in range(5) for one in (HumanMessage(f"Room {n}?"), AIMessage(f"{n} chairs."))
@@ -70,7 +70,7 @@ def test_a_name_is_a_string() -> None:
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_loop_of_tools_that_the_model_refuses_is_folded(is_async: bool) -> None:
     """It has one question, and by default exchanges would be counted, of which none is cut."""
-    model: Any = Small(answers=[AIMessage("All have chairs.")], requests=[])
+    model: Any = Small(answers=[AIMessage("All have chairs.")], asked=[])
     agent: Any = create_agent(model, middleware=[FoldlineMiddleware(HistoryReducer())])
     said: list[Any] = [HumanMessage("Count the chairs of each room.")]
     for n in range(6):
@@ -81,7 +81,7 @@ def test_a_loop_of_tools_that_the_model_refuses_is_folded(is_async: bool) -> Non
 
     state = asyncio.run(agent.ainvoke(asked)) if is_async else agent.invoke(asked)
 
-    first, second = model.requests
+    first, second = model.asked
     assert len(first) == 13
     assert len(second) < 9
     assert len(state["messages"]) == 14

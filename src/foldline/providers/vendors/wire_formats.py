@@ -112,7 +112,7 @@ class _OpenAI(WireModel):
 
     def _marked(self, items: list[Object], request: ChatRequest) -> list[Object]:
         is_whole = request.service_thread_id is None
-        if self._caches_prompt and is_whole and MARKED_MODELS.match(self._model):
+        if self._caches_prompt and is_whole and re.match(MARKED_MODELS, self._model):
             return mark_openai(items, request.settings, self._text)
         return items
 
@@ -263,7 +263,7 @@ class OpenAIResponses(_OpenAI):
         return body
 
     def _prewarming(self, settings: Mapping[str, object]) -> Object:
-        if not MARKED_MODELS.match(self._model):
+        if not re.match(MARKED_MODELS, self._model):
             return {}
         options = {**maybe_object(settings.get(_CACHING)), "prewarm": True}
         options.pop(_COMPARED, None)

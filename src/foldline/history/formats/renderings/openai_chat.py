@@ -22,7 +22,7 @@ from foldline.history.messages import Message
 
 _CALL_ID = ".{1,40}"
 _NAME_LIMIT = 64
-_SPEAKER = re.compile(r"[^\s<|\\/>]{1,64}").fullmatch
+_SPEAKER = r"[^\s<|\\/>]{1,64}"
 _KINDS = ("function", "custom")
 _SPEAKERS = ("user", "assistant", "system", "developer")
 _PLAIN_SIZE = 2
@@ -80,7 +80,7 @@ def _valid(item: dict[str, Any], ids: CallIds) -> dict[str, Any]:
     ):
         return item
     changed = {key: value for key, value in item.items() if value or key not in _NOT_VOID}
-    if "name" in changed and not _SPEAKER(changed["name"]):
+    if "name" in changed and not re.fullmatch(_SPEAKER, changed["name"]):
         del changed["name"]
     if not _says_something(changed):
         changed["content"] = ""

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from hashlib import sha256
 from typing import Any, TypeAlias, TypeGuard, cast
 
@@ -32,8 +33,9 @@ _TEXT_KEYS = frozenset({"type", "text"})
 _OUTPUT_KEYS = _TEXT_KEYS | {"annotations"}
 _TEXT_TYPES = ("text", "input_text", "output_text")
 _SPEAKERS = ("user", "assistant")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_-]")
+# Made into patterns when they are needed, which a start is not.
+_SURROGATE = "[\ud800-\udfff]"
+_NOT_IN_NAMES = "[^a-zA-Z0-9_-]"
 
 
 def sent_items(
@@ -97,7 +99,7 @@ def scrubbed(value: Any) -> Any:
         return {scrubbed(key): scrubbed(item) for key, item in value.items()}
     if is_list(value):
         return [*map(scrubbed, value)]
-    return _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else None
+    return re.sub(_SURROGATE, "\ufffd", value) if isinstance(value, str) else None
 
 
 def _is_sendable(value: Any) -> bool:
@@ -127,14 +129,22 @@ def _has_surrogate(text: str) -> bool:
 
 def tool_name(name: str, *, limit: int) -> str:
     """Return *name* as every vendor takes it: 1 to *limit* letters, digits, `_` and `-`."""
-    return _NOT_IN_NAMES.sub("_", name)[:limit] or "unnamed"
+    if not (name.isascii() and name.isidentifier()):
+        name = re.sub(_NOT_IN_NAMES, "_", name)
+    return name[:limit] or "unnamed"
+
+
+# Made with the first call: views of mere text have none.
+@cache
+def _fitting(pattern: str) -> Callable[[str], object]:
+    return re.compile(pattern, re.DOTALL).fullmatch
 
 
 class CallIds:
     """The ids of calls in one rendering; one that is unfit or taken becomes a digest of itself."""
 
     def __init__(self, pattern: str) -> None:
-        self._fits = re.compile(pattern, re.DOTALL).fullmatch
+        self._pattern = pattern
         self._given: set[str] = set()
         self._times: dict[str, int] = {}
         self._open: dict[str, list[str]] = {}
@@ -142,7 +152,8 @@ class CallIds:
     def call(self, call_id: str) -> str:
         """Return the id to render for a call that has the id *call_id*."""
         given = call_id
-        while given in self._given or not self._fits(given):
+        fits = _fitting(self._pattern)
+        while given in self._given or not fits(given):
             self._times[call_id] = self._times.get(call_id, 0) + 1
             text = f"{self._times[call_id]}:{call_id}"
             given = f"call_{sha256(text.encode(errors='surrogatepass')).hexdigest()[:24]}"
