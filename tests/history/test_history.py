@@ -20,7 +20,8 @@ from foldline.history.parts import (
     ToolCallResponsePart,
 )
 from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
-from foldline.history.units import COUNTING_UNITS, CountingUnit
+from foldline.history.units import CountingUnit
+from tests.histories import COUNTING_UNITS
 from tests.history.words import Letters, is_one_answer, pairs_of
 
 
