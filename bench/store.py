@@ -38,11 +38,11 @@ from bench.peers.sealed_floor import SealedFloor
 from bench.peers.timed import Took, awaited
 from bench.workload import Text
 from foldline.agent.reducer import HistoryReducer
-from foldline.history.digest import EMPTY_DIGEST, chain_digest
+from foldline.history.digest import EMPTY_DIGEST, chain_digest, hash_text
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.state import HistoryReductionState, hash_of, hash_text
+from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.sqlite.store import SQLiteStore

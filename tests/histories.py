@@ -7,6 +7,7 @@ again from one number.
 
 from collections.abc import Callable, Sequence
 from random import Random
+from typing import get_args
 
 import msgspec
 
@@ -24,10 +25,13 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
+from foldline.history.units import CountingUnit
 
 
-__all__ = ["DAMAGES", "damaged_history", "legal_history", "text"]
+__all__ = ["COUNTING_UNITS", "DAMAGES", "damaged_history", "legal_history", "text"]
 
+
+COUNTING_UNITS: tuple[CountingUnit, ...] = get_args(CountingUnit)
 
 _SAID = (
     "the cache holds a summary of every flight booked before noon so ask again about order "

@@ -124,7 +124,7 @@ ADVICE = {
 
 def page() -> str:
     """Return the page, in Markdown."""
-    given = {*errors.__all__} - {"FoldlineError", *KINDS}
+    given = {name for name in vars(errors) if name.endswith("Error")} - {"FoldlineError", *KINDS}
     assert set(ADVICE) == given, f"ADVICE and foldline.errors differ in {set(ADVICE) ^ given}"
     return "\n".join([FRONT, *(line for kind in map(_named, KINDS) for line in _part(kind))])
 

@@ -89,7 +89,7 @@ def _imported(name: str) -> dict[str, str]:
         for alias in node.names
     }
     own = {node.name: f"foldline.{name}" for node in tree.body if isinstance(node, ast.ClassDef)}
-    promised = import_module(f"foldline.{name}").__all__
+    promised = getattr(import_module(f"foldline.{name}"), "__all__", own)
     return {one: home for one, home in (imported | own).items() if one in promised}
 
 

@@ -48,47 +48,6 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 
-__all__ = [
-    "BlockingCallError",
-    "CheckpointError",
-    "CheckpointStaleError",
-    "CommitUnknownError",
-    "ConfigError",
-    "ContextOverflowError",
-    "ExternalError",
-    "FoldlineError",
-    "FormatError",
-    "HistoryTooShortError",
-    "IntegrityError",
-    "MessagesNotLoadedError",
-    "MissingExtraError",
-    "ModelError",
-    "NewerFormatError",
-    "RequestTooLargeError",
-    "RunStartError",
-    "ServiceThreadLostError",
-    "StoreBusyError",
-    "StoreCorruptError",
-    "StoreError",
-    "StoreKeyError",
-    "StoreVersionError",
-    "SummarizerError",
-    "ThreadConflictError",
-    "ThreadExistsError",
-    "ThreadIdError",
-    "ThreadNotFoundError",
-    "ToolDecisionError",
-    "TurnFailedError",
-    "TurnIdError",
-    "TurnPendingError",
-    "TurnRunningError",
-    "TurnStoppedError",
-    "UnknownFormatError",
-    "UsageError",
-    "ViewGivenError",
-]
-
-
 class FoldlineError(Exception):
     """Something that foldline was asked to do could not be done."""
 

@@ -8,7 +8,7 @@ import pytest
 
 from foldline import Agent, AgentOptions, MemoryStore, Message, ToolContext, TurnResult, Usage
 from foldline.agent import turn
-from foldline.agent.turn import repeated_call
+from foldline.agent.turn import called
 from foldline.errors import RunStartError, ThreadConflictError
 from foldline.events import (
     DecisionEvent,
@@ -144,7 +144,9 @@ def test_what_counts_as_a_repetition(wanted: list[tuple[str, str]], *, trips: bo
     """The same tool with equal arguments in a row of its own calls, whatever the order of keys."""
     parts = [ToolCallPart(f"c{at}", name, text) for at, (name, text) in enumerate(wanted)]
 
-    assert (repeated_call(_state(), parts, AgentOptions()) is not None) is trips
+    _, repeat = called(_state(), parts, AgentOptions())
+
+    assert (repeat is not None) is trips
 
 
 def _state() -> AgentLoopState:

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from foldline.agent.known import KnownLists
 from foldline.agent.wire import read_items
-from foldline.agent.writers import Original, Writer, Written
+from foldline.agent.writers import Writer, Written
+from foldline.history.formats.renderings.sending import Original
 from foldline.history.messages import Message, NativeFormat
 from foldline.testing.grammars import check_anthropic
 

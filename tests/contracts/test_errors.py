@@ -33,13 +33,6 @@ def test_errors_live_in_one_module(modules: Mapping[str, ModuleType]) -> None:
     assert homes == {"foldline.errors"}
 
 
-def test_every_error_is_public() -> None:
-    """`__all__` holds exactly the errors that exist."""
-    names = {error.__name__ for error in _family(FoldlineError)}
-
-    assert names == set(errors.__all__)
-
-
 def test_the_drawn_tree_is_the_real_one() -> None:
     """The docstring of the module draws every error below the one that it derives from."""
     real: dict[str, str | None] = {

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from foldline.history.boundaries import safe_cut
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.history.units import COUNTING_UNITS, CountingUnit
+from foldline.history.units import CountingUnit
+from tests.histories import COUNTING_UNITS
 from tests.history.words import is_one_answer, is_safe_cut, message_of, pairs_of
 
 

@@ -12,12 +12,12 @@ from foldline.history.boundaries import safe_cut
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.prefix import Prefix
-from foldline.history.units import COUNTING_UNITS, CountingUnit
+from foldline.history.units import CountingUnit
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import decide
 from foldline.reduction.view import view_of, view_tokens
-from tests.histories import damaged_history, legal_history
+from tests.histories import COUNTING_UNITS, damaged_history, legal_history
 from tests.history.words import is_safe_cut
 
 

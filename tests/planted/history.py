@@ -56,7 +56,7 @@ a signed compaction stays where it was
 - turns = _from_compaction(turns)
 + turns = list(turns)
 
-history/history.py: history/test_served.py
+history/pairing.py: history/test_served.py
 a cut tears a program from what it calls
 - if is_answer:
 + if not call_id:
@@ -77,8 +77,8 @@ one answer is cut in two
 - reach -= not message.begins_after(before)
 + pass
 a call that was given up holds the cut
-- self._open.clear()
-+ self._open.copy()
+- pairing.open.clear()
++ pairing.open.copy()
 
 history/history.py: history/test_history.py
 exchanges counted by bisect_right
@@ -98,18 +98,22 @@ no exchange asked for keeps them all
 - unit == "messages" or size == 0
 + unit == "messages"
 
-history/history.py: history/test_repair.py
+history/pairing.py: history/test_repair.py
 a call of a user takes an answer
-- if self._messages[-1].role == "assistant":
-+ if self._messages[-1].role:
+-         if message.role == "assistant":
+-             self._waiting
++         if message.role:
++             self._waiting
 a second call under an id is no damage
-- {*calls} - self._call_ids
+- {*calls} - self._ids
 + {*calls}
+
+history/history.py: history/test_repair.py
 a call without a result at the end is no damage
-- return bool(self._asked) or self._last_damage >= start
-+ return self._last_damage >= start
+- return bool(self._pairing.asked) or self._pairing.last_damage >= start
++ return self._pairing.last_damage >= start
 a text between a call and its result is no damage
-- if not is_text or self._asked:
+- if not is_text or pairing.asked:
 + if not is_text:
 
 history/media.py: history/test_media.py

@@ -269,7 +269,7 @@ thinking stays in a message without media
 + case ReasoningPart() | GenericPart(opaque=True):
 +                 yield part
 what only a vendor can read is shortened
-- return is_sealed(message) or is_of_program(message)
+- return only_sealed(message) is not None or is_of_program(message)
 + return is_of_program(message)
 a vendor's item still holds what was clipped
 - return replace(message, parts=parts, native=None)

@@ -2,10 +2,10 @@
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
-from foldline.history.units import COUNTING_UNITS
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import decide
 from foldline.reduction.view import view_of, view_tokens
+from tests.histories import COUNTING_UNITS
 
 
 def is_decided_alike(window: History, full: History) -> bool:

@@ -28,7 +28,7 @@ from foldline.errors import ThreadConflictError, ThreadExistsError
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.history.units import COUNTING_UNITS, CountingUnit
+from foldline.history.units import CountingUnit
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
@@ -41,7 +41,7 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 from foldline.threads.tools import ToolRun
 from tests.depth import by_depth
-from tests.histories import damaged_history, legal_history
+from tests.histories import COUNTING_UNITS, damaged_history, legal_history
 from tests.properties.agreement import agree, is_decided_alike
 from tests.properties.plain_thread import Plain
 

@@ -18,7 +18,6 @@ from foldline.history.formats.renderings.openai_chat import render_openai_chat
 from foldline.history.formats.renderings.openai_responses import render_openai_responses
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
-from foldline.history.units import CountingUnit
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.grammars.anthropic import check_anthropic
@@ -26,7 +25,7 @@ from foldline.testing.grammars.openai_chat import check_openai_chat
 from foldline.testing.grammars.openai_responses import check_openai_responses
 from foldline.testing.summarizer import ScriptedSummarizer
 from tests.depth import by_depth
-from tests.histories import damaged_history, legal_history
+from tests.histories import COUNTING_UNITS, damaged_history, legal_history
 
 
 EACH = by_depth(62, 2_500)
@@ -37,7 +36,6 @@ COUNTS: dict[str, Any] = {"target_count": 2, "summarization_threshold": 1}
 BUDGETS: dict[str, Any] = {"target_token_budget": 60, "token_budget_threshold": 20}
 CHAT, RESPONSES = NativeFormat.OPENAI_CHAT, NativeFormat.OPENAI_RESPONSES
 ANTHROPIC = NativeFormat.ANTHROPIC
-UNITS: tuple[CountingUnit, ...] = ("messages", "exchanges", "tokens")
 
 
 def reducers() -> list[HistoryReducer]:
@@ -55,7 +53,7 @@ def reducers() -> list[HistoryReducer]:
             summarizer=ScriptedSummarizer(repeat="said"),
             clock=CLOCK,
         )
-        for unit in UNITS
+        for unit in COUNTING_UNITS
         for shape in shapes
     ]
 

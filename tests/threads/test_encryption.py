@@ -10,9 +10,8 @@ from typing import get_args
 import pytest
 
 from foldline.errors import ConfigError, StoreCorruptError, StoreKeyError
-from foldline.history.digest import EMPTY_DIGEST, chain_digest
+from foldline.history.digest import EMPTY_DIGEST, chain_digest, hash_text
 from foldline.history.messages import Message
-from foldline.reduction.state import hash_text
 from foldline.threads.change import Change, DocumentKind
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.cipher import AesCipher, Cipher, Vault

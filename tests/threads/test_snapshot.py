@@ -12,10 +12,9 @@ from foldline.errors import (
     FormatError,
     ThreadExistsError,
 )
-from foldline.history.digest import EMPTY_DIGEST
+from foldline.history.digest import EMPTY_DIGEST, hash_text
 from foldline.history.messages import Message, Native, NativeFormat, Usage
 from foldline.history.parts import GenericPart, ToolCallPart
-from foldline.reduction.state import hash_text
 from foldline.threads.change import Change
 from foldline.threads.cipher import AesCipher
 from foldline.threads.snapshot import SNAPSHOT_FORMAT, decode_snapshot

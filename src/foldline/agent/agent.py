@@ -21,6 +21,7 @@ from foldline.agent.config import AgentConfig, AgentOptions, warn_of_vendor_edit
 from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
 from foldline.agent.files import TurnFiles, with_files
+from foldline.agent.hold import Hold
 from foldline.agent.own_reducer import ChatReducer
 from foldline.agent.portal import PORTAL
 from foldline.agent.progress import FixedParts, Progress, TurnSetup
@@ -328,7 +329,7 @@ class Agent:
         setup = self._setup
         state = begun(thread, run_id="", agent=setup.agent)
         overrides = by_hand(config, setup.reducer.config, focus=focus, keep=keep)
-        progress = Progress(thread, state, lambda _: None)
+        progress = Progress(thread, state, lambda _: None, hold=Hold(thread, ""))
         return await Asking(setup, progress, overrides=overrides, streams=False).fold()
 
     async def refold(self, store: ThreadStore, **options: Unpack[RefoldOptions]) -> Refolded:

@@ -168,16 +168,12 @@ class KnownLists:
         self._marks: dict[int, list[int]] = {}
         self._unmarked: set[int] = set()
         self._numbers = count()
-        self._weight = 0
+        self.weight = 0
+        """About how many bytes the lists take."""
         self._lock = Lock()
 
     def __len__(self) -> int:
         return sum(len(line.lists) for line in self._lines.values())
-
-    @property
-    def weight(self) -> int:
-        """About how many bytes the lists take."""
-        return self._weight
 
     def find(self, items: Sequence[object], kind: object) -> KnownList | None:
         """Return the longest known list that *items*, read as *kind*, begin with, or None."""
@@ -344,13 +340,13 @@ class KnownLists:
         self._lines[number] = self._last = line
         self._lines.move_to_end(number)
         self._unmarked.add(number)
-        self._weight += line.weight - (0 if before is None else before.weight)
-        while self._weight > self._most_bytes:
+        self.weight += line.weight - (0 if before is None else before.weight)
+        while self.weight > self._most_bytes:
             self._drop(next(iter(self._lines)))
 
     def _drop(self, number: int) -> None:
         line = self._lines.pop(number)
-        self._weight -= line.weight
+        self.weight -= line.weight
         self._unmarked.discard(number)
         self._unmark(number)
         if self._last is line:

@@ -84,7 +84,7 @@ class Progress:
         state: AgentLoopState,
         emit: Callable[[AgentEvent], None],
         *,
-        hold: Hold | None = None,
+        hold: Hold,
         rule: FoldRule | None = None,
     ) -> None:
         self.thread = thread
@@ -125,17 +125,14 @@ class Progress:
 
         # One at a time: parallel tools store their results through the same object.
         async with self._lock:
-            hold = self.hold
-            was_taken = hold is not None and hold.is_taken
-            if hold is not None:
-                # Also if it stays unknown whether the commit was made.
-                hold.is_taken = True
+            hold, was_taken = self.hold, self.hold.is_taken
+            # Also if it stays unknown whether the commit was made.
+            hold.is_taken = True
             try:
                 await self.thread.retry(_decide)
             except ThreadConflictError:
-                if hold is not None:
-                    # It was refused, and the lease with it.
-                    hold.is_taken = was_taken
+                # It was refused, and the lease with it.
+                hold.is_taken = was_taken
                 raise
             except CommitUnknownError as error:
                 message = (
@@ -147,8 +144,7 @@ class Progress:
             self._rule = None
             self._revision, self._seen = self.thread.head.revision, self._place()
             self.turn = decided.turn or self.turn
-            if hold is not None:
-                hold.renewed(decided.lease)
+            hold.renewed(decided.lease)
             if isinstance(change.execution, AgentLoopState):
                 self.state = self.thread.execution_state or change.execution
             self.messages.extend(change.messages)
@@ -156,8 +152,6 @@ class Progress:
     def _marked(self, change: Change, *, expected: int) -> Change:
         """Return *change* with the lease, and with the record of the turn if it begins or ends that."""
         state = change.execution if isinstance(change.execution, AgentLoopState) else None
-        if self.hold is None:
-            return structs.replace(change, expected=expected, fold_rule=self._rule)
         lease = self.hold.lease if state is None or state.is_open else self.hold.last_lease
         turn = change.turn
         if self.turn is not None and state is not None:
@@ -183,8 +177,8 @@ class Progress:
         """Return what changes if another run or message is stored, or the turn taken over."""
         thread, state = self.thread, self.thread.execution_state
         run = None if state is None else (state.run_id, state.iteration, state.is_open)
-        head, lease, hold = thread.head, thread.lease, self.hold
-        is_lost = lease is not None and hold is not None and lease.holder != hold.lease.holder
+        head, lease = thread.head, thread.lease
+        is_lost = lease is not None and lease.holder != self.hold.lease.holder
         return head.created_at, head.count, run, thread.pending_tools, is_lost
 
     async def end(self, reason: str, change: Change) -> None:

@@ -69,6 +69,8 @@ class HistoryReducer:
     """Receives the folds; see `Telemetry`."""
     counter: TokenCounter | None
     """Counts the tokens of what is no `History`; None for the estimator."""
+    summarizers: tuple[Summarizer, ...]
+    """What writes summaries, the first one first; the offline digest stands behind them."""
 
     def __init__(  # noqa: PLR0913 - one name for each thing a caller may know
         self,
@@ -107,29 +109,29 @@ class HistoryReducer:
         check_reducer(config, model, counter, cache)
         sizes = {"window": window, "summary_budget": summary_budget}
         check_sizes(sizes | {"summarizer_window": summarizer_window}, known_bytes, timeout)
-        self._given = given = summarizer_chain(summarizer, config)
-        self.config, self._known = config, KnownLists(known_bytes)
+        self.summarizers = given = summarizer_chain(summarizer, config)
+        self.config, self.counter, self._timeout = config, counter, timeout
+        self._known, self._clock = KnownLists(known_bytes), clock or partial(datetime.now, UTC)
         self.config_fingerprint = fingerprint(config, [one.name for one in given] or [DIGEST])
         """What identifies the reductions made here; those with another fingerprint are not used."""
-        self.counter, self._unfinished = counter, UnfinishedFolds()
         self._shared, self._cache = cache, ReductionCache() if cache is None else cache
         self._summary_budget, self._window = summary_budget, summarizer_window
         self.model, self.window = model, named_window(model, window)
         """The name of the model that is asked, and its window in tokens; None if it is unknown."""
-        self._budget_of, self._costs = _budgets(config), fold_costs(config, model, given)
+        self._budget_of = lru_cache(partial(budget_of, config))
+        self._costs = fold_costs(config, model, given)
         self._warning = assumption(config, model, self.window, self._costs)
-        self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
-        self._breakers = breakers_of(given, self._now)
+        self._breakers, self._unfinished = breakers_of(given, self._now), UnfinishedFolds()
 
     def for_model(self, name: str, window: int | None) -> "HistoryReducer":
         """Return this reducer for the model *name*; the window it was given counts first."""
         made = copy(self)
         made.model, made.window = name, self.window or window
-        costs = fold_costs(self.config, name, self._given)
+        costs = fold_costs(self.config, name, self.summarizers)
         if costs is not None:
             from foldline.agent.riding import may_ride  # noqa: PLC0415 - what has no prices does without
 
-            rides = bool(self._given) and may_ride(self.config, self._given[0], name)
+            rides = bool(self.summarizers) and may_ride(self.config, self.summarizers[0], name)
             costs = structs.replace(costs, rides=rides)
         made._costs = costs  # noqa: SLF001
         is_scripted = name.partition(":")[0] == "scripted"
@@ -143,11 +145,6 @@ class HistoryReducer:
             option="context_window_size",
         )
         return made
-
-    @property
-    def summarizers(self) -> tuple[Summarizer, ...]:
-        """What writes summaries, the first one first; the offline digest stands behind them."""
-        return self._given
 
     def fold_rule(self, budget: Budget) -> FoldRule:
         """Return when a fold is due in requests of *budget*, as far as the counts of a thread say."""
@@ -249,7 +246,7 @@ class HistoryReducer:
         if not asks(call, self.config):
             import_module(_FOLDING)
             return finished(self._made(call))
-        may_block = not waits(call, self.config, self._given)
+        may_block = not waits(call, self.config, self.summarizers)
         return PORTAL.run(self._settled, call, blocks_loop=may_block)
 
     def plan(  # noqa: PLR0913 - one name for each part of a request
@@ -461,7 +458,7 @@ class HistoryReducer:
         means = Means(
             config=self.config,
             fingerprint=self.config_fingerprint,
-            given=self._given,
+            given=self.summarizers,
             breakers=self._breakers,
             unfinished=self._unfinished,
             costs=self._costs,
@@ -483,8 +480,3 @@ class HistoryReducer:
         active = call.verdict.state
         status: ReductionStatus = "skipped" if active is None else "cache_hit"
         return shown(call, self.config, active, status, self._now)
-
-
-def _budgets(config: HistoryReductionConfig) -> Callable[..., Budget]:
-    """Return `budget_of` for *config*, which works out once what most calls ask."""
-    return lru_cache(partial(budget_of, config))

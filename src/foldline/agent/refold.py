@@ -261,7 +261,7 @@ class _Run:
     async def _folded(self, thread: ConversationThread) -> tuple[FoldOutcome, str]:
         reducer, last = self._reducer, thread.last_reduction
         alike = (reducer.config_fingerprint, reducer.config.unit)
-        made = last is not None and (last.config_fingerprint, last.counting_unit) == alike
+        made = last is not None and last.made_with == alike
         if not thread.head.may_be_due(self._rule, folded=made):
             return ("current" if made else "not_due"), ""
         epoch = thread.head.epoch

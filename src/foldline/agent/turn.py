@@ -256,8 +256,8 @@ class Turn:
         self._emit(DecisionEvent(iteration=iteration, decision=decision, reason=reason))
 
     async def _act(self, said: Sequence[Message], calls: Sequence[ToolCallPart]) -> None:
-        options, state = self._setup.options, self._at.state
-        repeat = repeated_call(state, calls, options)
+        options = self._setup.options
+        state, repeat = called(self._at.state, calls, options)
         unknown = sorted({call.name for call in calls}.difference(self._setup.tools))
         reason = None
         if unknown and options.terminate_on_unknown_tools:
@@ -273,8 +273,6 @@ class Turn:
             shown = sign(Message.assistant(reason), agent=self._setup.agent)
             await self._at.end(reason, Change(messages=[*said, *map(sign, refused), shown]))
             return
-        for call in calls:
-            state = state.with_tool_call(call.name, call_signature(call.arguments))
         self._at.state = state
         batch = ToolBatch(self._setup, self._at, calls)
         await self._at.commit(Change(messages=said, execution=state, tools=batch.intents()))
@@ -323,10 +321,10 @@ def termination(state: AgentLoopState, options: AgentOptions, *, elapsed: float)
     return None
 
 
-def repeated_call(
+def called(
     state: AgentLoopState, calls: Sequence[ToolCallPart], options: AgentOptions
-) -> RepeatBreakerEvent | None:
-    """Return the event of the first of *calls* that would be one repetition too many."""
+) -> tuple[AgentLoopState, RepeatBreakerEvent | None]:
+    """Return *state* after *calls*, or after the first that is one repetition too many, with its event."""
     for call in calls:
         state = state.with_tool_call(call.name, call_signature(call.arguments))
         count = state.repeat_counts[call.name]
@@ -335,7 +333,7 @@ def repeated_call(
                 f"Circuit breaker triggered: Function '{call.name}' with same arguments would be "
                 f"called {count} times consecutively. Stopping to prevent infinite loop."
             )
-            return RepeatBreakerEvent(
+            return state, RepeatBreakerEvent(
                 iteration=state.iteration, name=call.name, count=count, text=text
             )
-    return None
+    return state, None

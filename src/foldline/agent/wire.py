@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from foldline.agent.known import Conversion, KnownLists
 from foldline.agent.writers import writer_of
-from foldline.agent.writing import CONVERTERS, Writing
+from foldline.agent.writing import Writing
 from foldline.errors import FormatError
+from foldline.history.formats import CONVERTERS
 from foldline.history.formats.detect import witnesses_in
 from foldline.history.formats.objects import plain_items
 from foldline.history.formats.wire import are_texts, is_object
@@ -23,6 +24,7 @@ from foldline.history.tokens import TokenCounter
 
 _Dict: TypeAlias = dict[str, Any]
 
+_FORMATS = (NativeFormat.ANTHROPIC, NativeFormat.OPENAI_CHAT, NativeFormat.OPENAI_RESPONSES)
 _RULES = ("system", "developer")
 _TEXT_KEYS = ("role", "content")
 
@@ -136,23 +138,22 @@ def _converted(
     _check_kinds(items, Mapping, "a dictionary or an object of an SDK")
     witnesses = witnesses_in(items) if format is None else None
     wire = format if witnesses is None else witnesses.format
-    fitting = (one for one in CONVERTERS.values() if wire in (one.format, one.format.value))
-    converter = next(fitting, None)
-    if converter is None:
-        names = ", ".join(one.format.value for one in CONVERTERS.values())
+    found = next((one for one in _FORMATS if wire in (one, one.value)), None)
+    if found is None:
+        names = ", ".join(one.value for one in _FORMATS)
         text = f"format must be one of {names}, got {getattr(wire, 'value', wire)!r}"
         if format is None:
             text = f"messages with `parts` are in none of {names}: convert them, or pass Message objects"
         raise FormatError(_elsewhere(items) or text)
     try:
-        read, places = converter.read(items)
+        read, places = CONVERTERS[found].read(items)
     except FormatError as error:
         if text := _elsewhere(items):
             raise FormatError(text) from error
         raise
     return Conversion(
         history=History(read, counter=counter),
-        wire=converter.format,
+        wire=found,
         witnesses=witnesses,
         places=array("q", places),
     )

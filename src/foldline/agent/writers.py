@@ -11,13 +11,11 @@ from foldline.history.formats.detect import detect_items
 from foldline.history.formats.renderings.anthropic import render_anthropic
 from foldline.history.formats.renderings.openai_chat import render_openai_chat
 from foldline.history.formats.renderings.openai_responses import render_openai_responses
+from foldline.history.formats.renderings.sending import Original
 from foldline.history.messages import Message, NativeFormat
 
 
 _Dict: TypeAlias = dict[str, Any]
-
-Original: TypeAlias = Callable[[Message], Sequence[_Dict] | None]
-"""Returns the caller's own items for a message that is unchanged, else None."""
 
 
 class Writer(Protocol):

@@ -1,9 +1,8 @@
 """A view in the caller's form, in which what is unchanged is the caller's own object."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import is_
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -22,22 +21,14 @@ from foldline.agent.written_view import (
     joined,
     shown,
 )
-from foldline.history.formats.anthropic import ANTHROPIC
-from foldline.history.formats.converter import Converter
+from foldline.history.formats import CONVERTERS
 from foldline.history.formats.objects import plain
-from foldline.history.formats.openai_chat import OPENAI_CHAT
-from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.formats.renderings.sending import only_text
 from foldline.history.formats.wire import is_list, is_object
 from foldline.history.messages import Message, NativeFormat
 
 
 _Dict: TypeAlias = dict[str, Any]
-
-CONVERTERS: Mapping[NativeFormat, Converter] = MappingProxyType(
-    {one.format: one for one in (ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES)}
-)
-"""Those who read the formats of plain lists."""
 
 # System messages, which each view has, are mostly in front.
 _FRONT = 8

@@ -264,7 +264,8 @@ class Sending:
         turn: TurnRecord | None = None,
     ) -> None:
         """Store *messages* and *turn*; with *agent* they are its answer and end the run."""
-        thread = self._thread
+        thread, hold = self._thread, self._hold
+        assert hold is not None
         self._stage.check()
         run = begun(thread, run_id=urandom(16).hex(), agent=agent or "")
         ended = run.terminated(COMPLETED)
@@ -282,7 +283,7 @@ class Sending:
                 source="loop" if answers else "input",
             )
             # A step of the conversation is not a step of a turn: it has no event.
-            await Progress(thread, ended, lambda _: None, hold=self._hold).commit(change)
+            await Progress(thread, ended, lambda _: None, hold=hold).commit(change)
         self._stage.look()
 
     def _filled(self, result: OrchestrationResult) -> OrchestrationResult:

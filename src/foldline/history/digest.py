@@ -158,6 +158,21 @@ def follows(previous: bytes, message: Message, digest: bytes) -> bool:
     return digest == chain_digest_1(previous, message)
 
 
+def hash_text(digest: bytes) -> str:
+    """Return the stored form of the prefix digest *digest*."""
+    return f"sha256-{_VERSION}:{digest.hex()}"
+
+
+def same_hash(one: str, other: str) -> bool:
+    """
+    Whether two stored forms are of the same digest, whatever version made it.
+
+    A thread whose first rows were stored with version 1 continues from the digest of the last of
+    them. A reduction of these rows names version 1 and is as good as a new one.
+    """
+    return one == other or one.partition(":")[2] == other.partition(":")[2]
+
+
 def prefix_digest(messages: Iterable[Message]) -> bytes:
     """Return the digest of *messages* as a prefix; system messages are not part of one."""
     digest = EMPTY_DIGEST

@@ -10,6 +10,7 @@ from foldline.errors import FormatError, MessagesNotLoadedError
 from foldline.history.codec import not_a_message
 from foldline.history.digest import digest_at
 from foldline.history.messages import Message
+from foldline.history.pairing import Pairing
 from foldline.history.parts import (
     CompactionPart,
     GenericPart,
@@ -19,7 +20,6 @@ from foldline.history.parts import (
     ToolCallResponsePart,
 )
 from foldline.history.prefix import NO_PREFIX, Prefix
-from foldline.history.served import served_call
 from foldline.history.tokens import TokenCounter, TokenEstimator, checked_counts, count_message
 from foldline.history.units import CountingUnit
 
@@ -63,11 +63,7 @@ class History(Sequence[Message]):
         self._reach, self._users, self._tools = array("I"), array("I"), array("I")
         self._marked, self._whole = array("I"), array("I", (prefix.length,))
         self._peaks: list[tuple[int, int]] = []
-        self._calls: dict[str, list[int]] = {}
-        self._open: dict[int, int] = {}
-        self._asked: set[str] = set()
-        self._call_ids: set[str] = set()
-        self._last_damage = self._last_reasoning = -1
+        self._pairing, self._last_reasoning = Pairing(), -1
         self._system, self._system_at = list(prefix.system), array("I", prefix.system_at)
         self._system_tokens = prefix.system_tokens
         self.known: dict[int, Message] = {}
@@ -96,10 +92,8 @@ class History(Sequence[Message]):
         self.digest(max(self._first, self._length // _HASHED * _HASHED))
         made = object.__new__(type(self))
         made.__dict__ = fields = vars(self).copy()
-        for name in _LISTS:
-            fields[name] = fields[name][:]
-        fields |= {name: fields[name].copy() for name in _SETS}
-        fields["_calls"] = {one: [*waiting] for one, waiting in self._calls.items()}
+        fields |= {name: fields[name][:] for name in _LISTS}
+        fields |= {"known": self.known.copy(), "_pairing": self._pairing.copy()}
         return made
 
     def opened_with(self, rules: Message) -> "History":
@@ -145,8 +139,8 @@ class History(Sequence[Message]):
         self._chain += b"".join([one for message, _, one in known if message.role != "system"])
 
     def _hold_system(self, message: Message, tokens: int) -> None:
-        if self._asked:
-            self._last_damage = self._length
+        if self._pairing.asked:
+            self._pairing.last_damage = self._length
         self._system.append(message)
         self._system_at.append(self._length)
         self._system_tokens += tokens
@@ -154,6 +148,7 @@ class History(Sequence[Message]):
     def _hold(self, rows: Iterable[tuple[Message, int]]) -> None:
         held, sums, peaks, whole = self._messages, self._tokens, self._peaks, self._whole
         position, total, before = self._length, sums[-1], held[-1] if held else None
+        pairing = self._pairing
         for message, size in rows:
             role, parts = message.role, message.parts
             if role == "system":
@@ -171,11 +166,11 @@ class History(Sequence[Message]):
             if role == "user":
                 if (text and text[0].isalpha()) or message.is_from_user:  # no reminder, for most
                     self._users.append(position)
-                self._open.clear()
+                pairing.open.clear()
             if message.metadata is not None:
                 self._marked.append(position)
-            is_free = text is not None and not self._asked
-            reach = position if is_free else self._pair(message, position)
+            is_free = text is not None and not pairing.asked
+            reach = position if is_free else self._pair(message, position, before)
             self._reach.append(reach)
             # A result tears every index between its call and itself, for good, and the next piece
             # of an answer the one between the two.
@@ -202,9 +197,9 @@ class History(Sequence[Message]):
         else:
             self._hold(zip(given, tokens, strict=True))
 
-    def _pair(self, message: Message, position: int) -> int:
+    def _pair(self, message: Message, position: int, before: Message | None) -> int:
         """Return the position of the earliest call that *message* answers, or its own."""
-        reach, role = position, message.role
+        reach, pairing = position, self._pairing
         calls: list[str] = []
         answers: list[str] = []
         for part in message.parts:
@@ -212,66 +207,21 @@ class History(Sequence[Message]):
                 continue
             if isinstance(part, ToolCallPart):
                 calls.append(part.id)
-                self._called(part.id, position)
+                pairing.called(part.id, message, position)
             elif isinstance(part, ToolCallResponsePart):
                 answers.append(part.id)
-                reach = min(reach, self._answered(part.id, position))
+                reach = min(reach, pairing.answered(part.id, position))
             elif isinstance(part, GenericPart):
-                reach = min(reach, self._served(part, position))
+                reach = min(reach, pairing.served(part, message, position))
             elif isinstance(part, ReasoningPart):
                 self._last_reasoning = position
             elif isinstance(part, CompactionPart):
                 self._marked.append(position)
-        if calls or role == "tool":
+        if calls or message.role == "tool":
             self._tools.append(position)
-        if calls or answers or self._asked:
-            self._follow(message, calls, answers)
+        if calls or answers or pairing.asked:
+            pairing.follow(message, before, position, calls=calls, answers=answers)
         return reach
-
-    def _follow(self, message: Message, calls: Sequence[str], answers: Sequence[str]) -> None:
-        """Note whether *message*, the newest, breaks the order that `repair` makes."""
-        asked, role = self._asked, message.role
-        if role == "assistant":
-            new = {*calls} - self._call_ids
-            new.discard("")
-            is_next = not asked or [one.role for one in self._messages[-2:-1]] == ["assistant"]
-            fits = is_next and not answers and len(new) == len(calls)
-            self._call_ids |= new
-            asked |= new
-        else:
-            fits = len(asked.intersection(answers)) == len(message.parts) > 0
-            asked.difference_update(answers)
-        if not fits:
-            asked.clear()
-            self._last_damage = self._length - 1
-
-    def _served(self, part: GenericPart, position: int) -> int:
-        """Return the position of the call that *part* answers, or its own; note what it calls."""
-        call_id, is_answer = served_call(part)
-        if is_answer:
-            return self._answered(call_id, position)
-        if call_id:
-            self._called(call_id, position)
-        return position
-
-    def _called(self, call_id: str, position: int) -> None:
-        # A call by anybody else is damage, which no view keeps: nothing answers it.
-        if self._messages[-1].role == "assistant":
-            self._calls.setdefault(call_id, []).append(position)
-            self._open[position] = self._open.get(position, 0) + 1
-
-    def _answered(self, call_id: str, position: int) -> int:
-        waiting = self._calls.get(call_id)
-        if not waiting:
-            return position
-        call = waiting.pop()
-        if not waiting:
-            del self._calls[call_id]
-        if call in self._open:
-            self._open[call] -= 1
-            if not self._open[call]:
-                del self._open[call]
-        return call
 
     def __len__(self) -> int:
         return self._length
@@ -471,7 +421,7 @@ class History(Sequence[Message]):
         It is the number of messages if every call has one. A call of an older exchange was given
         up: the user spoke after it.
         """
-        return next(iter(self._open), len(self))
+        return next(iter(self._pairing.open), len(self))
 
     def whole_indexes(self, top: int, above: int) -> Iterator[int]:
         """Yield each index from *top* down to just over *above* where a cut tears nothing apart."""
@@ -490,11 +440,11 @@ class History(Sequence[Message]):
 
     def is_damaged(self, start: int) -> bool:
         """Whether `repair` may change messages from *start* on: calls without their one result after."""
-        return bool(self._asked) or self._last_damage >= start
+        return bool(self._pairing.asked) or self._pairing.last_damage >= start
 
 
 _HASHED = 32
 # The fields that appending changes.
-_FIELDS = vars(History()).items()
-_LISTS = tuple(name for name, value in _FIELDS if type(value) in {list, array, bytearray})
-_SETS = tuple(name for name, value in _FIELDS if type(value) in {dict, set})
+_LISTS = tuple(
+    name for name, value in vars(History()).items() if type(value) in {list, array, bytearray}
+)

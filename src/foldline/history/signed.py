@@ -127,13 +127,8 @@ def _after(digest: bytes, message: Message) -> bytes:
     return digest if message.role == "system" else chain_digest(digest, message)
 
 
-def is_sealed(message: Message) -> bool:
-    """Whether *message* holds a compaction that only its vendor can read, or that is signed."""
-    return only_sealed(message) is not None
-
-
 def only_sealed(message: Message) -> Message | None:
-    """Return the newest sealed compaction in *message*, without the rest; None if there is none."""
+    """Return the newest compaction in *message* that is sealed or signed, alone; None if there is none."""
     native = message.native
     if native is None or CompactionPart not in map(type, message.parts):
         return None

@@ -1,6 +1,6 @@
 """What the size of a history is counted in."""
 
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 
 CountingUnit: TypeAlias = Literal["messages", "exchanges", "tokens"]
@@ -11,6 +11,3 @@ What a count counts, system messages never included.
 message; what precedes the first user message belongs to the first exchange, and the exchange that
 the newest user message opens counts too. `tokens`: as the history's token counter estimates them.
 """
-
-COUNTING_UNITS: tuple[CountingUnit, ...] = get_args(CountingUnit)
-"""Every unit."""

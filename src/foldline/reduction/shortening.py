@@ -31,7 +31,7 @@ from foldline.history.parts import (
     texts_in,
 )
 from foldline.history.served import is_of_program
-from foldline.history.signed import is_sealed
+from foldline.history.signed import only_sealed
 from foldline.history.tokens import TokenCounter, count_message
 
 
@@ -158,7 +158,7 @@ def clear(history: History, index: int, *, name: str, recall: bool | None) -> Sh
 
 def _stays(message: Message) -> bool:
     """Whether only its vendor can read *message*, or refuses others without it."""
-    return is_sealed(message) or is_of_program(message)
+    return only_sealed(message) is not None or is_of_program(message)
 
 
 def clip_text(text: str, *, limit: int, counter: TokenCounter, note: str) -> str:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from foldline.errors import FormatError, HistoryTooShortError, IntegrityError, NewerFormatError
 from foldline.history.codec import canonical_json, without_values
-from foldline.history.digest import prefix_digest
+from foldline.history.digest import hash_text, prefix_digest, same_hash
 from foldline.history.history import History
 from foldline.history.messages import SUMMARY_KEY, Message, Usage
 from foldline.history.parts import TextPart
@@ -370,22 +370,23 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
         alone = msgspec.structs.replace(self, number=number, previous=None)
         return linked(alone, kept(_carrier(alone), [_carrier(one) for one in earlier]))
 
+    @property
+    def made_with(self) -> tuple[str, CountingUnit]:
+        """What shaped it, as a fingerprint, and its unit: one made otherwise is not used."""
+        return self.config_fingerprint, self.counting_unit
+
     def goes_back_from(self, newest: "HistoryReductionState | None") -> bool:
         """Whether this reduction represents less than *newest*, which was made alike."""
         return (
             newest is not None
             and self.summarized_up_to_index < newest.summarized_up_to_index
-            and self.config_fingerprint == newest.config_fingerprint
-            and self.counting_unit == newest.counting_unit
+            and self.made_with == newest.made_with
         )
 
     def is_like(self, other: "HistoryReductionState") -> bool:
         """Whether both represent the same prefix and were made in the same way."""
-        return (
-            same_hash(self.message_hash, other.message_hash)
-            and self.config_fingerprint == other.config_fingerprint
-            and self.counting_unit == other.counting_unit
-        )
+        is_same = same_hash(self.message_hash, other.message_hash)
+        return is_same and self.made_with == other.made_with
 
     def is_same_as(self, other: "HistoryReductionState | None") -> bool:
         """Whether this reduction and *other* were made by the same fold."""
@@ -442,8 +443,13 @@ def _with_earlier(stored: _Stored) -> HistoryReductionState:
 
 
 def _carrier(state: HistoryReductionState) -> Carrier:
-    lines, kind = state.summary_content.split("\n"), (state.config_fingerprint, state.counting_unit)
-    return Carrier(state=state, lines=lines, quotes=state.quotes, number=state.number, kind=kind)
+    return Carrier(
+        state=state,
+        lines=state.summary_content.split("\n"),
+        quotes=state.quotes,
+        number=state.number,
+        kind=state.made_with,
+    )
 
 
 def _readable(state: HistoryReductionState) -> HistoryReductionState:
@@ -483,18 +489,3 @@ def hash_of(messages: Sequence[Message], index: int) -> str:
     if isinstance(messages, History):
         return hash_text(messages.digest(index))
     return hash_text(prefix_digest(messages[:index]))
-
-
-def hash_text(digest: bytes) -> str:
-    """Return the stored form of the prefix digest *digest*."""
-    return f"sha256-2:{digest.hex()}"
-
-
-def same_hash(one: str, other: str) -> bool:
-    """
-    Whether two stored forms are of the same digest, whatever version made it.
-
-    A thread whose first rows were stored with version 1 continues from the digest of the last of
-    them. A reduction of these rows names version 1 and is as good as a new one.
-    """
-    return one == other or one.partition(":")[2] == other.partition(":")[2]

@@ -22,9 +22,10 @@ from foldline.errors import (
     StoreVersionError,
     ThreadConflictError,
 )
+from foldline.history.digest import hash_text, same_hash
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.reduction.state import HistoryReductionState, hash_of, hash_text, same_hash
+from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.version_1 import carried_over
 from foldline.threads.change import Change, Copy, DocumentKind, Epoch
 from foldline.threads.commit import Planned, plan

@@ -16,9 +16,9 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadNotFoundError,
 )
-from foldline.history.digest import EMPTY_DIGEST
+from foldline.history.digest import EMPTY_DIGEST, hash_text, same_hash
 from foldline.history.messages import READ_HINT, Message
-from foldline.reduction.state import HistoryReductionState, hash_of, hash_text, same_hash
+from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.threads.change import COMMIT_ID_SIZE, Change, check_change, check_messages
 from foldline.threads.commit import OneLoopLock, carry_out, plan
 from foldline.threads.due import FoldBase

@@ -13,8 +13,7 @@ from foldline.errors import (
     StoreKeyError,
     StoreVersionError,
 )
-from foldline.history.digest import EMPTY_DIGEST, follows
-from foldline.reduction.state import hash_text, same_hash
+from foldline.history.digest import EMPTY_DIGEST, follows, hash_text, same_hash
 from foldline.threads.change import Document
 from foldline.threads.commit import fold_name
 from foldline.threads.head import (

@@ -30,6 +30,7 @@ from foldline.history.formats.wire import (
     check_role,
     is_elsewhere,
     is_object,
+    item_of,
     json_text,
     native_of,
     object_from_json,
@@ -219,19 +220,11 @@ def _built(message: Message) -> list[dict[str, Any]]:
     if not message.parts:
         return [{"role": role, "content": []}]
     if role != "assistant":
-        return _item(role, [block for part in message.parts for block in _blocks(part, role)])
+        return item_of(role, [block for part in message.parts for block in _blocks(part, role)])
     # Results belong to the user's side, also those that an assistant message holds.
     answers = [block for part in message.tool_call_responses for block in _blocks(part, "user")]
     said = [block for part in message.parts for block in _blocks(part, role)]
-    return _item("user", answers) + _item(role, said)
-
-
-def _item(role: str, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    if not blocks:
-        return []
-    if len(blocks) == 1 and blocks[0]["type"] == "text":
-        return [{"role": role, "content": blocks[0]["text"]}]
-    return [{"role": role, "content": blocks}]
+    return item_of("user", answers) + item_of(role, said)
 
 
 def _blocks(part: Part, role: str) -> list[dict[str, Any]]:

@@ -30,10 +30,10 @@ _FRAMEWORKS = MappingProxyType(
 )
 
 
-def plain_items(items: Iterable[Any], *, start: int = 0) -> list[Any]:
-    """Return *items*, the first at *start*, as plain JSON; FormatError for a framework's own."""
+def plain_items(items: Iterable[Any]) -> list[Any]:
+    """Return *items* as plain JSON; FormatError for a framework's own."""
     made: list[Any] = []
-    for place, item in enumerate(items, start):
+    for place, item in enumerate(items):
         try:
             if type(item) is dict and _are_plain(item.values()):
                 made.append(item)

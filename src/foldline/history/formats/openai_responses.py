@@ -31,6 +31,7 @@ from foldline.history.formats.wire import (
     data_url,
     is_elsewhere,
     is_list,
+    item_of,
     json_text,
     media_from_url,
     native_of,
@@ -259,17 +260,9 @@ def _built(message: Message) -> list[dict[str, Any]]:
         if item is None:
             said.extend(_blocks((part,), role))
         else:
-            items += [*_spoken(said, role), item]
+            items += [*item_of(role, said), item]
             said = []
-    return items + _spoken(said, role)
-
-
-def _spoken(blocks: list[dict[str, Any]], role: str) -> list[dict[str, Any]]:
-    if not blocks:
-        return []
-    if len(blocks) == 1 and "text" in blocks[0]:
-        return [{"role": role, "content": blocks[0]["text"]}]
-    return [{"role": role, "content": blocks}]
+    return items + item_of(role, said)
 
 
 def _paired_item(part: Part) -> dict[str, Any] | None:

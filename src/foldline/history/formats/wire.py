@@ -241,6 +241,14 @@ def written_blocks(
     return blocks
 
 
+def item_of(role: str, blocks: list[Object]) -> list[Object]:
+    """Return the item in which *role* says *blocks*, a mere str if they are one text; nothing for none."""
+    if not blocks:
+        return []
+    is_text = len(blocks) == 1 and "text" in blocks[0]
+    return [{"role": role, "content": blocks[0]["text"] if is_text else blocks}]
+
+
 def maybe_object(value: Any) -> Object:
     """Return *value* if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
