@@ -68,8 +68,8 @@ a prefix of any size is cached
 
 providers/price_list.py: providers/test_price_list.py
 a variant has the price of its family
-- return re.compile(names_in(_BY_NAME) + _VERSION)
-+ return re.compile(names_in(_BY_NAME))
+- return re.compile(names_in(_by_name()) + _VERSION)
++ return re.compile(names_in(_by_name()))
 a dearer request has no tier
 -     return _prices(model, bases, tuple(tiers))
 +     return _prices(model, bases, ())

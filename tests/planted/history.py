@@ -113,8 +113,8 @@ a call without a result at the end is no damage
 - return bool(self._pairing.asked) or self._pairing.last_damage >= start
 + return self._pairing.last_damage >= start
 a text between a call and its result is no damage
-- if not is_text or pairing.asked:
-+ if not is_text:
+- is_free = text is not None and not pairing.asked
++ is_free = text is not None
 
 history/media.py: history/test_media.py
 a picture that the model has made is text
@@ -140,7 +140,7 @@ the item keeps what the parts lost
 - if len(left) < len(blocks):
 + if not blocks:
 models that do not bind lose their thinking
-- if _FREE(model) is not None:
+- if re.search(_FREE, model) is not None:
 + if not model:
 thinking without a note of its request is sent
 - and (message.metadata or {}).get(PREFIX_KEY) != digest.hex():
@@ -179,8 +179,8 @@ what is opaque is counted
 
 history/meter.py: history/test_meter.py
 a mark is continued where the request broke off
-- digest = EMPTY_DIGEST if broke else prior.digest
-+ digest = prior.digest
+- digest, system = EMPTY_DIGEST if broke else prior.digest, prior.system
++ digest, system = prior.digest, prior.system
 a request that is unknown keeps the system messages of another
 -             if _chained(known) != mark.system:
 +             if False:

@@ -242,8 +242,8 @@ a record without a length sends thinking of any view
 
 reduction/view.py: agent/test_vendor_rules.py
 thinking that was made before a reduction stays after it
-- message = without_signed(history[index])
-+ message: Message | None = history[index]
+- left = without_signed(said) if index < bound_until else said
++ left: Message | None = said
 
 reduction/budget.py: reduction/test_budget.py
 the answer has no room
