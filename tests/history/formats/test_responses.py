@@ -144,13 +144,14 @@ def test_a_chat_stream_is_put_together() -> None:
 
 
 def test_calls_of_a_chat_stream_stay_apart_without_numbers() -> None:
-    """Some vendors number no calls: each id is a call of its own, also in a log."""
+    """Some vendors number no calls, and repeat the id in each piece of one, also in a log."""
 
     def call(own_id: str, arguments: str) -> dict[str, Any]:
         function = {"name": "look", "arguments": arguments}
         return {"choices": [{"delta": {"tool_calls": [{"id": own_id, "function": function}]}}]}
 
-    message = streamed(CHAT, call("c1", '{"at":1}'), call("c2", '{"at":2}'))
+    pieces = (("c1", '{"at"'), ("c1", ":1}"), ("c2", '{"at":2}'))
+    message = streamed(CHAT, *(call(*piece) for piece in pieces))
 
     assert [(one.id, one.arguments) for one in message.tool_calls] == [
         ("c1", '{"at":1}'),

@@ -173,7 +173,7 @@ def test_reasoning_details_grow(vendor: VendorServer) -> None:
     answer = chunks(
         {"reasoning": "a", "reasoning_details": [{**text, "text": "a", "signature": None}]},
         {"reasoning": "b", "reasoning_details": [{**text, "text": "b"}]},
-        {"reasoning_details": [{**text, "signature": "sealed"}]},
+        {"reasoning_details": [{**text, "text": None, "signature": "sealed"}]},
         {"reasoning_details": [{"type": "reasoning.encrypted", "index": 1, "data": "x"}]},
         {"content": "so"},
     )
