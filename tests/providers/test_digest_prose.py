@@ -42,6 +42,21 @@ def test_sentences_end_in_other_scripts() -> None:
     assert len(list(split_sentences(text))) == 4
 
 
+def test_sentences_end_where_no_space_is_written() -> None:
+    """A Chinese or Japanese paragraph is not one sentence; a closing quotation mark is a part of its own."""
+    text = (
+        "您好。这个时间安排很重要！水管和电线要全部换吗？她说“我不用电磁炉。”父亲睡北边的小房间。"
+    )
+
+    assert list(split_sentences(text, lengths=range(2, 99))) == [
+        "您好。",
+        "这个时间安排很重要！",
+        "水管和电线要全部换吗？",
+        "她说“我不用电磁炉。”",
+        "父亲睡北边的小房间。",
+    ]
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -201,10 +216,38 @@ def test_what_a_message_says_that_calls_tools_comes_last() -> None:
     assert offers[1] == offers[0][::-1]
 
 
+def test_speech_without_full_stops_is_offered_in_parts() -> None:
+    """Nothing of it is lost and no word is cut, but what has no spaces is data."""
+    speech = " ".join(f"word{n} and then" for n in range(60))
+    parts = offer_sentences(said(speech), prior=(), shown=(), budget=600)
+    in_order = sorted(parts, key=lambda item: item.order)
+
+    assert " ".join(item.text.removeprefix("user: ") for item in in_order) == speech
+    assert max(len(item.text) for item in parts) < 210
+    assert offer_sentences(said("Zm9v" * 200), prior=(), shown=(), budget=600) == []
+
+
+def test_what_users_state_comes_before_answers() -> None:
+    """In a talk of two; not beside calls of tools, whose results an answer tells, nor in a meeting."""
+    stated, answer = (
+        "My sister is allergic to latex.",
+        "Ventilation units are serviced each autumn.",
+    )
+    talk = [Speech(0, "user", stated), Speech(1, "assistant", answer)]
+    others = [Speech(place, "assistant", "Yeah.") for place in range(2, 6)]
+
+    def first(speeches: list[Speech], calling: frozenset[int] = frozenset()) -> str:
+        offered = offer_sentences(speeches, prior=(), shown=(), budget=600, calling=calling)
+        return offered[0].text.partition(": ")[2]
+
+    assert first(talk) == stated
+    assert first(talk, frozenset({9})) == first([*talk, *others]) == answer
+
+
 def test_of_a_long_talk_the_longest_speeches_are_read() -> None:
     """Of more text than is read, every part of the talk gives its longest speech."""
     short = "Nothing new is here."
-    speeches = said(*(f"Speech number{n} is the long one. {'word ' * 300}" for n in range(100)))
+    speeches = said(*(f"Speech number{n} is the long one. {'word' * 375}" for n in range(100)))
     talk = [one for speech in speeches for one in (*said(*[short] * 300), speech)]
     offered = {item.text for item in offer_sentences(talk, prior=(), shown=(), budget=600)}
 
@@ -383,6 +426,8 @@ def test_of_a_table_that_is_restated_the_newest_is_kept() -> None:
         "15: def _get_new_pubkey(self):",
         "const rows = await fetchRows(page);",
         "export function readPages(path) {",
+        "the_name = ${first_name}",
+        "const found = {name}",
     ],
 )
 def test_a_line_of_a_program_is_no_sentence(line: str) -> None:
@@ -399,6 +444,8 @@ def test_a_line_of_a_program_is_no_sentence(line: str) -> None:
         "revenue = 5.4 million, costs = 4.9 million",
         "the first delivery comes on Monday morning;",
         "A price of 30 was agreed (for the first year).",
+        "I would think rubber or plastic is more {disfmarker}",
+        "Dear {first_name}",
     ],
 )
 def test_a_sentence_with_words_of_a_program_is_kept(sentence: str) -> None:

@@ -23,7 +23,15 @@ from typing import TypeVar
 from foldline.providers.digest.outline import STRIDE, Earlier, Item
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.tables import apart, is_table, subject_of, table_lines
-from foldline.providers.digest.text import ELLIPSIS, ENDS, attribute, bare, one_line, words_in
+from foldline.providers.digest.text import (
+    ELLIPSIS,
+    ENDS,
+    MOST_READ,
+    attribute,
+    bare,
+    one_line,
+    words_in,
+)
 from foldline.reduction.code_lines import is_code
 from foldline.reduction.statements import CONSONANTS, SHORTENED
 
@@ -38,6 +46,9 @@ LONGEST = 600
 """How many characters a sentence has at most, and a table in one line."""
 
 _LENGTHS = range(8, LONGEST + 1)
+_ANY_LENGTH = range(8, MOST_READ + 1)
+# Characters of each part of a longer one.
+_PART = 200
 _MARKUP = " \t#>*-•|"
 _BOLD = "**"
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -92,6 +103,10 @@ _NO_END = re.compile(
     )
     + ")"
 )
+# No space follows these.
+_WIDE = "。！？"
+_WIDE_END = re.compile(f"[{_WIDE}]+[」』”’）)]*")  # noqa: RUF001 - signs of other scripts
+_USER = "user"
 # No text has one.
 _NULL = "\0"
 
@@ -121,6 +136,8 @@ def lines_of(texts: Iterable[str]) -> list[str]:
     for mark in ENDS:
         if mark in text:
             text = text.replace(f"{mark} ", f"{mark}\n")
+    if any(mark in text for mark in _WIDE):
+        text = _WIDE_END.sub("\\g<0>\n", text)
     return text.replace(_NULL, " ").split("\n")
 
 
@@ -159,11 +176,18 @@ def _content(text: str) -> set[str]:
     return words
 
 
-def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) -> list[int]:
+def most_telling(
+    texts: Sequence[str],
+    *,
+    known: Iterable[str] = (),
+    most: int,
+    dear: AbstractSet[int] = frozenset(),
+) -> list[int]:
     """
     Return the indexes of at most *most* of *texts*, in the order in which they say most.
 
-    What says nothing that the ones before it, and the *known* words, do not say, is left out.
+    What says nothing that the ones before it, and the *known* words, do not say, is left out. Those at
+    *dear* count as half as long.
     """
     said = [_content(text) for text in texts]
     places = _places(said)
@@ -174,7 +198,7 @@ def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) 
     for word, weight in weights.items():
         for index in places[word]:
             lacking[index] += weight
-    prices = [len(text) + _OVERHEAD for text in texts]
+    prices = [(len(text) + _OVERHEAD) // (1 + (at in dear)) for at, text in enumerate(texts)]
     most_more = [0 if numbers.isdisjoint(words) else _NUMBER for words in said]
 
     def rank_of(index: int) -> int:
@@ -320,17 +344,48 @@ def offer_sentences(
     said = (
         Item(attribute(speech.by, sentence), speech.position * STRIDE + place)
         for speech in _sampled(speeches, most)
-        for place, sentence in enumerate(split_sentences(speech.text), start=1)
-        if not is_code(sentence)
+        for place, sentence in enumerate(_spoken(speech.text), start=1)
     )
     items = current([*prior, *said])
     wanted = [item for item in items if focus & words_of(item.text)] if focus else []
     known = chain.from_iterable(map(words_of, shown))
-    telling = most_telling([bare(item.text) for item in items], known=known, most=_MOST_OFFERED)
+    texts = [bare(item.text) for item in items]
+    # An answer can be made again, unless tools were asked; what a user has stated can not.
+    dear = () if calling or _is_meeting(speeches) else _by_users(items)
+    telling = most_telling(texts, known=known, most=_MOST_OFFERED, dear=frozenset(dear))
     ranked = sorted(
         (items[index] for index in telling), key=lambda item: item.order // STRIDE in calling
     )
     return list(dict.fromkeys([*focused(wanted, focus), *ranked]))[:_MOST_OFFERED]
+
+
+def _is_meeting(speeches: Sequence[Speech]) -> bool:
+    """Whether the user speaks less than every other time, as one of many."""
+    return 2 * sum(speech.role == "user" for speech in speeches) + 1 < len(speeches)
+
+
+def _by_users(items: Sequence[Item]) -> Iterator[int]:
+    """Yield the indexes of what users have said."""
+    return (at for at, item in enumerate(items) if item.text.startswith(_USER))
+
+
+def _spoken(text: str) -> Iterator[str]:
+    """Yield the sentences of *text*, and parts of one too long, such as speech without full stops."""
+    for sentence in split_sentences(text, lengths=_ANY_LENGTH):
+        if not is_code(sentence):
+            yield from _parts_of(sentence) if len(sentence) > LONGEST else (sentence,)
+
+
+def _parts_of(sentence: str) -> Iterator[str]:
+    start, end = 0, len(sentence)
+    while end - start > _PART:
+        stop = sentence.rfind(" ", start, start + _PART)
+        if stop < 0:
+            # What has no words is data.
+            return
+        yield sentence[start:stop]
+        start = stop + 1
+    yield sentence[start:]
 
 
 def _sampled(speeches: Sequence[Speech], most: int) -> Sequence[Speech]:
