@@ -227,23 +227,6 @@ def test_speech_without_full_stops_is_offered_in_parts() -> None:
     assert offer_sentences(said("Zm9v" * 200), prior=(), shown=(), budget=600) == []
 
 
-def test_what_users_state_comes_before_answers() -> None:
-    """In a talk of two; not beside calls of tools, whose results an answer tells, nor in a meeting."""
-    stated, answer = (
-        "My sister is allergic to latex.",
-        "Ventilation units are serviced each autumn.",
-    )
-    talk = [Speech(0, "user", stated), Speech(1, "assistant", answer)]
-    others = [Speech(place, "assistant", "Yeah.") for place in range(2, 6)]
-
-    def first(speeches: list[Speech], calling: frozenset[int] = frozenset()) -> str:
-        offered = offer_sentences(speeches, prior=(), shown=(), budget=600, calling=calling)
-        return offered[0].text.partition(": ")[2]
-
-    assert first(talk) == stated
-    assert first(talk, frozenset({9})) == first([*talk, *others]) == answer
-
-
 def test_of_a_long_talk_the_longest_speeches_are_read() -> None:
     """Of more text than is read, every part of the talk gives its longest speech."""
     short = "Nothing new is here."

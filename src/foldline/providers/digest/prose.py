@@ -106,7 +106,6 @@ _NO_END = re.compile(
 # No space follows these.
 _WIDE = "。！？"
 _WIDE_END = re.compile(f"[{_WIDE}]+[」』”’）)]*")  # noqa: RUF001 - signs of other scripts
-_USER = "user"
 # No text has one.
 _NULL = "\0"
 
@@ -176,18 +175,11 @@ def _content(text: str) -> set[str]:
     return words
 
 
-def most_telling(
-    texts: Sequence[str],
-    *,
-    known: Iterable[str] = (),
-    most: int,
-    dear: AbstractSet[int] = frozenset(),
-) -> list[int]:
+def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) -> list[int]:
     """
     Return the indexes of at most *most* of *texts*, in the order in which they say most.
 
-    What says nothing that the ones before it, and the *known* words, do not say, is left out. Those at
-    *dear* count as half as long.
+    What says nothing that the ones before it, and the *known* words, do not say, is left out.
     """
     said = [_content(text) for text in texts]
     places = _places(said)
@@ -198,7 +190,7 @@ def most_telling(
     for word, weight in weights.items():
         for index in places[word]:
             lacking[index] += weight
-    prices = [(len(text) + _OVERHEAD) // (1 + (at in dear)) for at, text in enumerate(texts)]
+    prices = [len(text) + _OVERHEAD for text in texts]
     most_more = [0 if numbers.isdisjoint(words) else _NUMBER for words in said]
 
     def rank_of(index: int) -> int:
@@ -349,24 +341,11 @@ def offer_sentences(
     items = current([*prior, *said])
     wanted = [item for item in items if focus & words_of(item.text)] if focus else []
     known = chain.from_iterable(map(words_of, shown))
-    texts = [bare(item.text) for item in items]
-    # An answer can be made again, unless tools were asked; what a user has stated can not.
-    dear = () if calling or _is_meeting(speeches) else _by_users(items)
-    telling = most_telling(texts, known=known, most=_MOST_OFFERED, dear=frozenset(dear))
+    telling = most_telling([bare(item.text) for item in items], known=known, most=_MOST_OFFERED)
     ranked = sorted(
         (items[index] for index in telling), key=lambda item: item.order // STRIDE in calling
     )
     return list(dict.fromkeys([*focused(wanted, focus), *ranked]))[:_MOST_OFFERED]
-
-
-def _is_meeting(speeches: Sequence[Speech]) -> bool:
-    """Whether the user speaks less than every other time, as one of many."""
-    return 2 * sum(speech.role == "user" for speech in speeches) + 1 < len(speeches)
-
-
-def _by_users(items: Sequence[Item]) -> Iterator[int]:
-    """Yield the indexes of what users have said."""
-    return (at for at, item in enumerate(items) if item.text.startswith(_USER))
 
 
 def _spoken(text: str) -> Iterator[str]:
