@@ -42,21 +42,6 @@ def test_sentences_end_in_other_scripts() -> None:
     assert len(list(split_sentences(text))) == 4
 
 
-def test_sentences_end_where_no_space_is_written() -> None:
-    """A Chinese or Japanese paragraph is not one sentence; a closing quotation mark is a part of its own."""
-    text = (
-        "您好。这个时间安排很重要！水管和电线要全部换吗？她说“我不用电磁炉。”父亲睡北边的小房间。"
-    )
-
-    assert list(split_sentences(text, lengths=range(2, 99))) == [
-        "您好。",
-        "这个时间安排很重要！",
-        "水管和电线要全部换吗？",
-        "她说“我不用电磁炉。”",
-        "父亲睡北边的小房间。",
-    ]
-
-
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -225,6 +210,16 @@ def test_speech_without_full_stops_is_offered_in_parts() -> None:
     assert " ".join(item.text.removeprefix("user: ") for item in in_order) == speech
     assert max(len(item.text) for item in parts) < 210
     assert offer_sentences(said("Zm9v" * 200), prior=(), shown=(), budget=600) == []
+
+
+def test_a_long_paragraph_without_spaces_is_offered_in_parts() -> None:
+    """They end where a sentence does, as Chinese and Japanese have it."""
+    paragraph = "".join(f"第{n}个房间有{n + 40}盏灯和一扇门。" for n in range(60))
+    parts = offer_sentences(said(paragraph), prior=(), shown=(), budget=600)
+    in_order = [item.text.removeprefix("user: ") for item in sorted(parts, key=lambda it: it.order)]
+
+    assert "".join(in_order) == paragraph
+    assert all(text.endswith("门。") and len(text) <= 200 for text in in_order)
 
 
 def test_of_a_long_talk_the_longest_speeches_are_read() -> None:

@@ -47,8 +47,9 @@ LONGEST = 600
 
 _LENGTHS = range(8, LONGEST + 1)
 _ANY_LENGTH = range(8, MOST_READ + 1)
-# Characters of each part of a longer one.
+# Characters of each part of a longer one, and what it ends with: no space follows where none is written.
 _PART = 200
+_BREAKS = " 。！？"
 _MARKUP = " \t#>*-•|"
 _BOLD = "**"
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -103,9 +104,6 @@ _NO_END = re.compile(
     )
     + ")"
 )
-# No space follows these.
-_WIDE = "。！？"
-_WIDE_END = re.compile(f"[{_WIDE}]+[」』”’）)]*")  # noqa: RUF001 - signs of other scripts
 # No text has one.
 _NULL = "\0"
 
@@ -135,8 +133,6 @@ def lines_of(texts: Iterable[str]) -> list[str]:
     for mark in ENDS:
         if mark in text:
             text = text.replace(f"{mark} ", f"{mark}\n")
-    if any(mark in text for mark in _WIDE):
-        text = _WIDE_END.sub("\\g<0>\n", text)
     return text.replace(_NULL, " ").split("\n")
 
 
@@ -358,12 +354,12 @@ def _spoken(text: str) -> Iterator[str]:
 def _parts_of(sentence: str) -> Iterator[str]:
     start, end = 0, len(sentence)
     while end - start > _PART:
-        stop = sentence.rfind(" ", start, start + _PART)
-        if stop < 0:
+        stop = 1 + max(sentence.rfind(mark, start, start + _PART) for mark in _BREAKS)
+        if not stop:
             # What has no words is data.
             return
-        yield sentence[start:stop]
-        start = stop + 1
+        yield sentence[start:stop].rstrip()
+        start = stop
     yield sentence[start:]
 
 
