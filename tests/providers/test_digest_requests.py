@@ -310,7 +310,7 @@ def test_requests_have_what_the_rest_leaves() -> None:
     }
 
 
-def asked_of(*, answers: int, budget: int, calls: bool = False) -> int:
+def asked_of(*, budget: int, answers: int = 1, size: int = 4, calls: bool = False) -> int:
     """Return how many of ten requests a digest has of a talk with so many *answers* to each."""
     messages: list[Message] = []
     for n in range(10):
@@ -320,11 +320,9 @@ def asked_of(*, answers: int, budget: int, calls: bool = False) -> int:
             )
         )
         told = [
-            f"Hall {n}h{m} has lamp {n}l{m}, {n}k{m} and {n}p{m} beside door {n}d{m}. "
-            for m in range(4)
+            f"Hall {n}h{m} has {n}l{m}, {n}k{m} and {n}p{m} by door {n}d{m}. " for m in range(size)
         ]
-        for m in range(answers):
-            messages.append(Message.assistant("".join(told[m::answers])))
+        messages.extend(Message.assistant("".join(told[m::answers])) for m in range(answers))
     if calls:
         call = ToolCallPart("c", "look_up", "{}")
         messages += Message.assistant("", tool_calls=[call]), Message.tool("c", "It is there.")
@@ -336,7 +334,8 @@ def asked_of(*, answers: int, budget: int, calls: bool = False) -> int:
 
 def test_of_a_short_talk_all_requests_are_kept() -> None:
     """It is what the user says that comes first, if half has room; not in a meeting or beside tools."""
-    assert asked_of(answers=1, budget=800) == 10
-    assert asked_of(answers=1, budget=600) < 5
+    assert asked_of(budget=800) == 10
+    assert asked_of(budget=600) < 5
+    assert asked_of(size=1, budget=360) < 5
     assert asked_of(answers=2, budget=800) < 7
-    assert asked_of(answers=1, budget=800, calls=True) < 7
+    assert asked_of(budget=800, calls=True) < 7
