@@ -202,14 +202,15 @@ def test_what_a_message_says_that_calls_tools_comes_last() -> None:
 
 
 def test_speech_without_full_stops_is_offered_in_parts() -> None:
-    """Nothing of it is lost and no word is cut, but what has no spaces is data."""
+    """Nothing of it is lost and no word is cut; what has no spaces, or many signs, is data."""
     speech = " ".join(f"word{n} and then" for n in range(60))
     parts = offer_sentences(said(speech), prior=(), shown=(), budget=600)
     in_order = sorted(parts, key=lambda item: item.order)
 
     assert " ".join(item.text.removeprefix("user: ") for item in in_order) == speech
     assert max(len(item.text) for item in parts) < 210
-    assert offer_sentences(said("Zm9v" * 200), prior=(), shown=(), budget=600) == []
+    for data in ("Zm9v" * 200, "date(2024, 2, 29), " * 60):
+        assert offer_sentences(said(data), prior=(), shown=(), budget=600) == []
 
 
 def test_a_long_paragraph_without_spaces_is_offered_in_parts() -> None:

@@ -47,6 +47,10 @@ LONGEST = 600
 
 _LENGTHS = range(8, LONGEST + 1)
 _ANY_LENGTH = range(8, MOST_READ + 1)
+_SIGNS = b'0123456789"#$%&()*+-/:;<=>@[\\]^_`{|}~'
+_JSON = ('{"', '[{"', '["')
+# Of data more than this share are signs.
+_LEAST_OF_DATA = 0.3
 # Characters of each part of a longer one, and what it ends with: no space follows where none is written.
 _PART = 200
 _BREAKS = " 。！？"
@@ -344,11 +348,24 @@ def offer_sentences(
     return list(dict.fromkeys([*focused(wanted, focus), *ranked]))[:_MOST_OFFERED]
 
 
+def is_data_line(line: str) -> bool:
+    """Whether *line* is JSON, or has so many signs and digits that it is no sentence."""
+    if line.startswith(_JSON):
+        return True
+    written = line.encode("ascii", "ignore")
+    signs = len(written) - len(written.translate(None, _SIGNS))
+    return signs > _LEAST_OF_DATA * len(line)
+
+
 def _spoken(text: str) -> Iterator[str]:
     """Yield the sentences of *text*, and parts of one too long, such as speech without full stops."""
     for sentence in split_sentences(text, lengths=_ANY_LENGTH):
-        if not is_code(sentence):
-            yield from _parts_of(sentence) if len(sentence) > LONGEST else (sentence,)
+        if is_code(sentence):
+            continue
+        if len(sentence) <= LONGEST:
+            yield sentence
+        elif not is_data_line(sentence):
+            yield from _parts_of(sentence)
 
 
 def _parts_of(sentence: str) -> Iterator[str]:
