@@ -18,6 +18,7 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
+from foldline.history.tokens import MESSAGE_TOKENS
 from foldline.providers.digest.summarizer import DigestSummarizer, write_digest
 from foldline.providers.digest.text import MOST_READ, ends
 from foldline.reduction.record import Counts, SummaryRecord
@@ -161,6 +162,20 @@ def test_fills_any_budget_sensibly(budget: int) -> None:
     assert "KX-3977" in text
     assert count(text) <= budget
     assert budget < 600 or "## Ids used in calls\n- order_id: KX-3977, KX-3877" in text
+
+
+def test_of_a_short_talk_hardly_anything_is_left_out() -> None:
+    """Where the budget has room for more than was said, a digest is only just smaller than its sources."""
+    talk = [
+        (Message.assistant if n % 2 else Message.user)(
+            f"Room{n} has lamp{n}, chair{n} and door{n}."
+        )
+        for n in range(20)
+    ]
+    text = ask(*talk, budget=4_000)
+
+    size = sum(MESSAGE_TOKENS + count(message.text) for message in talk)
+    assert size * 9 // 10 < count(text) < size
 
 
 def test_a_focus_comes_before_what_says_most() -> None:

@@ -201,10 +201,32 @@ def test_what_a_message_says_that_calls_tools_comes_last() -> None:
     assert offers[1] == offers[0][::-1]
 
 
+def test_speech_without_full_stops_is_offered_in_parts() -> None:
+    """Nothing of it is lost and no word is cut; what has no spaces, or many signs, is data."""
+    speech = " ".join(f"word{n} and then" for n in range(60))
+    parts = offer_sentences(said(speech), prior=(), shown=(), budget=600)
+    in_order = sorted(parts, key=lambda item: item.order)
+
+    assert " ".join(item.text.removeprefix("user: ") for item in in_order) == speech
+    assert max(len(item.text) for item in parts) < 210
+    for data in ("Zm9v" * 200, "date(2024, 2, 29), " * 60):
+        assert offer_sentences(said(data), prior=(), shown=(), budget=600) == []
+
+
+def test_a_long_paragraph_without_spaces_is_offered_in_parts() -> None:
+    """They end where a sentence does, as Chinese and Japanese have it."""
+    paragraph = "".join(f"第{n}个房间有{n + 40}盏灯和一扇门。" for n in range(60))
+    parts = offer_sentences(said(paragraph), prior=(), shown=(), budget=600)
+    in_order = [item.text.removeprefix("user: ") for item in sorted(parts, key=lambda it: it.order)]
+
+    assert "".join(in_order) == paragraph
+    assert all(text.endswith("门。") and len(text) <= 200 for text in in_order)
+
+
 def test_of_a_long_talk_the_longest_speeches_are_read() -> None:
     """Of more text than is read, every part of the talk gives its longest speech."""
     short = "Nothing new is here."
-    speeches = said(*(f"Speech number{n} is the long one. {'word ' * 300}" for n in range(100)))
+    speeches = said(*(f"Speech number{n} is the long one. {'word' * 375}" for n in range(100)))
     talk = [one for speech in speeches for one in (*said(*[short] * 300), speech)]
     offered = {item.text for item in offer_sentences(talk, prior=(), shown=(), budget=600)}
 
@@ -383,6 +405,8 @@ def test_of_a_table_that_is_restated_the_newest_is_kept() -> None:
         "15: def _get_new_pubkey(self):",
         "const rows = await fetchRows(page);",
         "export function readPages(path) {",
+        "the_name = ${first_name}",
+        "const found = {name}",
     ],
 )
 def test_a_line_of_a_program_is_no_sentence(line: str) -> None:
@@ -399,6 +423,8 @@ def test_a_line_of_a_program_is_no_sentence(line: str) -> None:
         "revenue = 5.4 million, costs = 4.9 million",
         "the first delivery comes on Monday morning;",
         "A price of 30 was agreed (for the first year).",
+        "I would think rubber or plastic is more {disfmarker}",
+        "Dear {first_name}",
     ],
 )
 def test_a_sentence_with_words_of_a_program_is_kept(sentence: str) -> None:

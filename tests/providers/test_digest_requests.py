@@ -308,3 +308,34 @@ def test_requests_have_what_the_rest_leaves() -> None:
     assert {"Paint the red car for Ann.", "Paint the blue one for Bob."} <= {
         line.removeprefix("user: ") for one in lines.values() for line in one
     }
+
+
+def asked_of(*, budget: int, answers: int = 1, size: int = 4, calls: bool = False) -> int:
+    """Return how many of ten requests a digest has of a talk with so many *answers* to each."""
+    messages: list[Message] = []
+    for n in range(10):
+        messages.append(
+            Message.user(
+                f"And room r{n}, which is on the quiet side of the house, is for guest g{n}, please."
+            )
+        )
+        told = [
+            f"Hall {n}h{m} has {n}l{m}, {n}k{m} and {n}p{m} by door {n}d{m}. " for m in range(size)
+        ]
+        messages.extend(Message.assistant("".join(told[m::answers])) for m in range(answers))
+    if calls:
+        call = ToolCallPart("c", "look_up", "{}")
+        messages += Message.assistant("", tool_calls=[call]), Message.tool("c", "It is there.")
+    text = write_digest(SummaryRequest(messages=tuple(messages), prompt="", budget=budget))
+    record = SummaryRecord.read(text)
+    assert record is not None
+    return len(record.lines(Section.REQUESTS))
+
+
+def test_of_a_short_talk_all_requests_are_kept() -> None:
+    """It is what the user says that comes first, if half has room; not in a meeting or beside tools."""
+    assert asked_of(budget=800) == 10
+    assert asked_of(budget=600) < 5
+    assert asked_of(size=1, budget=360) < 5
+    assert asked_of(answers=2, budget=800) < 7
+    assert asked_of(budget=800, calls=True) < 7

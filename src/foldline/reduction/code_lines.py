@@ -10,9 +10,11 @@ _CODE = re.compile(
     r"""|[\w.\[\]"']+ \+?= (?:None|True|False|[\[{(\"']|[\w.]+[(\[])"""
     r"""|[\w.\[\]"']+\(.*\)$)"""
 ).match
+# What is noted in a transcript, such as "{laughter}", or stands for a word.
+_NOTE = re.compile(r"(?:^|\s)\{\w+\}$").search
 _ENDS = ("{", "}", ");", "];", "';", '";')
 
 
 def is_code(line: str) -> bool:
     """Whether *line*, without what stands around it, is of a program and no sentence."""
-    return line.endswith(_ENDS) or _CODE(line) is not None
+    return (line.endswith(_ENDS) and _NOTE(line) is None) or _CODE(line) is not None

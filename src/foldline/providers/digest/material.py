@@ -36,7 +36,7 @@ class Material(Struct, frozen=True, kw_only=True):
     counts: Counts
 
     most: int
-    """How many tokens a text may have to be worth more than its sources."""
+    """How many tokens a text may have and still have fewer than its sources."""
 
     speeches: Sequence[Speech]
     """What was said and is not shown word for word beside the text, where it would be repeated."""
@@ -140,17 +140,15 @@ def _call_counts(
 
 
 def _worthwhile(span: Span, earlier: Earlier, count: CountTokens, *, most: int) -> int:
-    """Return how many tokens, at most *most*, a digest may have to be worth more than its sources."""
+    """Return how many tokens, at most *most*, a digest may have and still have fewer than its sources."""
     known = sum(map(count, earlier.texts))
     arguments = (argument.value for call in span.calls for argument in call.arguments)
     said = (speech.text for speech in span.speeches)
     told = (result.text for result in span.results)
-    new = 0
+    new = MESSAGE_TOKENS * span.roles.total() - 1
     for text in chain(said, told, arguments):
         new += count(text)
-        if known + new * 3 // 4 >= most:
+        if known + new >= most:
             # A long source is not counted to its end.
             return most
-    # A short source may be worth keeping whole.
-    whole = new + MESSAGE_TOKENS * span.roles.total() - 1
-    return min(most, known + max(new * 3 // 4, min(whole, SMALL)))
+    return min(most, known + new)

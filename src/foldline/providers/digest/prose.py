@@ -23,7 +23,15 @@ from typing import TypeVar
 from foldline.providers.digest.outline import STRIDE, Earlier, Item
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.tables import apart, is_table, subject_of, table_lines
-from foldline.providers.digest.text import ELLIPSIS, ENDS, attribute, bare, one_line, words_in
+from foldline.providers.digest.text import (
+    ELLIPSIS,
+    ENDS,
+    MOST_READ,
+    attribute,
+    bare,
+    one_line,
+    words_in,
+)
 from foldline.reduction.code_lines import is_code
 from foldline.reduction.statements import CONSONANTS, SHORTENED
 
@@ -38,6 +46,14 @@ LONGEST = 600
 """How many characters a sentence has at most, and a table in one line."""
 
 _LENGTHS = range(8, LONGEST + 1)
+_ANY_LENGTH = range(8, MOST_READ + 1)
+_SIGNS = b'0123456789"#$%&()*+-/:;<=>@[\\]^_`{|}~'
+_JSON = ('{"', '[{"', '["')
+# Of data more than this share are signs.
+_LEAST_OF_DATA = 0.3
+# Characters of each part of a longer one, and what it ends with: no space follows where none is written.
+_PART = 200
+_BREAKS = " 。！？"
 _MARKUP = " \t#>*-•|"
 _BOLD = "**"
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -320,8 +336,7 @@ def offer_sentences(
     said = (
         Item(attribute(speech.by, sentence), speech.position * STRIDE + place)
         for speech in _sampled(speeches, most)
-        for place, sentence in enumerate(split_sentences(speech.text), start=1)
-        if not is_code(sentence)
+        for place, sentence in enumerate(_spoken(speech.text), start=1)
     )
     items = current([*prior, *said])
     wanted = [item for item in items if focus & words_of(item.text)] if focus else []
@@ -331,6 +346,38 @@ def offer_sentences(
         (items[index] for index in telling), key=lambda item: item.order // STRIDE in calling
     )
     return list(dict.fromkeys([*focused(wanted, focus), *ranked]))[:_MOST_OFFERED]
+
+
+def is_data_line(line: str) -> bool:
+    """Whether *line* is JSON, or has so many signs and digits that it is no sentence."""
+    if line.startswith(_JSON):
+        return True
+    written = line.encode("ascii", "ignore")
+    signs = len(written) - len(written.translate(None, _SIGNS))
+    return signs > _LEAST_OF_DATA * len(line)
+
+
+def _spoken(text: str) -> Iterator[str]:
+    """Yield the sentences of *text*, and parts of one too long, such as speech without full stops."""
+    for sentence in split_sentences(text, lengths=_ANY_LENGTH):
+        if is_code(sentence):
+            continue
+        if len(sentence) <= LONGEST:
+            yield sentence
+        elif not is_data_line(sentence):
+            yield from _parts_of(sentence)
+
+
+def _parts_of(sentence: str) -> Iterator[str]:
+    start, end = 0, len(sentence)
+    while end - start > _PART:
+        stop = 1 + max(sentence.rfind(mark, start, start + _PART) for mark in _BREAKS)
+        if not stop:
+            # What has no words is data.
+            return
+        yield sentence[start:stop].rstrip()
+        start = stop
+    yield sentence[start:]
 
 
 def _sampled(speeches: Sequence[Speech], most: int) -> Sequence[Speech]:

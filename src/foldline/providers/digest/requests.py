@@ -7,7 +7,13 @@ from itertools import chain, groupby, islice
 from msgspec.structs import replace
 
 from foldline.providers.digest.outline import STRIDE, CountTokens, Item
-from foldline.providers.digest.prose import LONGEST, current, longest_of_strata, most_telling
+from foldline.providers.digest.prose import (
+    LONGEST,
+    current,
+    is_data_line,
+    longest_of_strata,
+    most_telling,
+)
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.tables import apart, table_lines
 from foldline.providers.digest.text import (
@@ -29,10 +35,6 @@ _MOST_LAST = 6
 _WHOLE_TOKENS = 600
 # Characters of each of the others.
 _DETAIL = 200
-_SIGNS = b'0123456789"#$%&()*+-/:;<=>@[\\]^_`{|}~'
-_JSON = ('{"', '[{"', '["')
-# Of data less than this share are letters.
-_MOST_OF_DATA = 0.7
 # As much of data as is shown.
 _BEGINNING = 80
 # As much of a text as mostly decides.
@@ -87,7 +89,7 @@ def offer_requests(
         places = longest_of_strata(places, most, key=lambda place: len(texts[place]))
     others = [shorten(texts[place], limit=_DETAIL) for place in places]
     best = [places[index] for index in most_telling(others, most=most // _RANKED_FOR_ONE)]
-    best.sort(key=lambda place: _is_data(texts[place][:_DETAIL]))
+    best.sort(key=lambda place: is_data_line(texts[place][:_DETAIL]))
     ranked = dict.fromkeys([*best, *range(len(texts) - 2, 0, -1)])
     items = [
         Item(newest, len(texts) - 1),
@@ -105,21 +107,15 @@ def _typed(text: str) -> str:
     whole = one_line(text)
     if len(whole) <= _DETAIL or "\n" not in text:
         return whole
-    parts = [("\n".join(lines), is_data) for is_data, lines in groupby(text.split("\n"), _is_data)]
+    parts = [
+        ("\n".join(lines), is_data) for is_data, lines in groupby(text.split("\n"), is_data_line)
+    ]
     if not asks(" ".join([part for part, is_data in parts if not is_data])):
         return whole
     shown = (
         shorten(one, limit=_BEGINNING) or ELLIPSIS if is_data else one for one, is_data in parts
     )
     return one_line("\n".join(shown))
-
-
-def _is_data(line: str) -> bool:
-    """Whether *line* is JSON, or has so many signs and digits that it is no sentence."""
-    if line.startswith(_JSON):
-        return True
-    written = line.encode("ascii", "ignore")
-    return len(written.translate(None, _SIGNS)) < _MOST_OF_DATA * len(written)
 
 
 def _within(text: str, limit: int, count: CountTokens) -> str:

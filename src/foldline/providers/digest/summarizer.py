@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -177,6 +178,11 @@ class _Page(Struct, frozen=True):
     budget: int
     count: CountTokens
 
+    @property
+    def has_tools(self) -> bool:
+        """Whether tools were called, now or before."""
+        return bool(self.material.span.calls or self.material.earlier.lines(Section.TOOLS))
+
     def offered(self) -> _Offers:
         """Return what each section could have, that of a model too."""
         material, budget = self.material, self.budget
@@ -210,7 +216,7 @@ class _Page(Struct, frozen=True):
     def requests(self) -> Sequence[Item]:
         """Offer what was asked; where tools were called, identifiers come before it."""
         material, room = self.material, self.budget * 3 // 5
-        if material.span.calls or material.earlier.lines(Section.TOOLS):
+        if self.has_tools:
             room = max(min(room, self.budget - _IDENTIFIERS), self.budget // 10)
         asked = offer_requests(material.speeches, prior=material.asked, room=room, count=self.count)
         # A question had its answer, or is shown.
@@ -260,21 +266,34 @@ class _Page(Struct, frozen=True):
 
     def _shared(self, offers: _Offers, limit: int) -> Lines:
         """Return what *limit* tokens are shared out to, and how much was left out."""
-        material = self.material
-        first = offers.get(Section.REQUESTS, ())[:_WHOLE_REQUESTS]
-        if material.is_shown:
-            # Of a long one the view has only the ends. The oldest says what all is for, and is
-            # quoted where others are.
-            is_alone = len(material.request.shown) == 1
-            first = [
-                one for one in first if len(one.text) > _SHORT or (is_alone and one.order == 0)
-            ]
-        elif self.budget <= TIGHT:
-            first = [item for item in first if not _only_asks(item)]
+        material, first = self.material, self._first(offers, limit)
         lines = share_out(offers, budget=limit, count=self.count, first=first)
         gone = evicted(offers, lines, before=material.earlier.records)
         is_noted = self.budget >= LEAST_BUDGET
         return noted(lines, gone, material.request.recallable if is_noted else None)
+
+    def _first(self, offers: _Offers, limit: int) -> Sequence[Item]:
+        """Return the requests that are given what they take before all else."""
+        material, asked = self.material, offers.get(Section.REQUESTS, ())
+        first = asked[:_WHOLE_REQUESTS]
+        if material.is_shown:
+            # Of a long one the view has only the ends. The oldest says what all is for, and is
+            # quoted where others are.
+            is_alone = len(material.request.shown) == 1
+            return [one for one in first if len(one.text) > _SHORT or (is_alone and one.order == 0)]
+        if self.budget <= TIGHT:
+            return [item for item in first if not _only_asks(item)]
+        # Nothing else says what the user of a talk has said, and an answer can be made again.
+        cost = sum(self.count(f"- {item.text}\n") for item in asked)
+        return asked if cost <= limit // 2 and self._is_for_most_of_a_talk() else first
+
+    def _is_for_most_of_a_talk(self) -> bool:
+        """Whether a user talks to one other, and at least half of it has room, by the new messages."""
+        said = self.material.speeches
+        if self.has_tools or any(one.role == other.role for one, other in pairwise(said)):
+            return False
+        tokens = sum(self.count(one.text) for one in said)
+        return 0 < tokens * self.counts.total() <= 2 * self.budget * len(said)
 
 
 def _only_asks(item: Item) -> bool:
