@@ -196,6 +196,11 @@ UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf
 _WORD = re.compile(
     rf"(?<![^\W_{UNSPACED}])[^\W\d_{UNSPACED}]++(?!\d)(?:['’][^\W\d_{UNSPACED}]+)?|[{UNSPACED}]"
 )
+# In lower case, with spaces for what is in no word.
+_SPACED = bytes(
+    ord(" ") if chr(code).isascii() and not (chr(code).isalnum() or chr(code) == "'") else code
+    for code in range(256)
+).lower()
 _IS_UNSPACED = re.compile(rf"[{UNSPACED}]").match
 _LETTERS_OF_A_STEM = 6
 _LEAST_LETTERS = 4
@@ -229,7 +234,17 @@ class Profile(Struct, frozen=True, kw_only=True):
 
 def words(text: str) -> list[str]:
     """Return the words of *text*, folded; where no spaces are written, its characters."""
-    return _WORD.findall(text.casefold().replace("’", "'"))
+    spaced = text.encode(errors="surrogatepass").translate(_SPACED)
+    runs = spaced.decode(errors="surrogatepass").split()
+    # A pattern is several times as slow, and most runs are a word.
+    others = {run: _words_in(run) for run in set(runs) if not (run.isascii() and run.isalpha())}
+    if not others:
+        return runs
+    return [one for run in runs for one in (others[run] if run in others else (run,))]
+
+
+def _words_in(run: str) -> list[str]:
+    return _WORD.findall(run.casefold().replace("’", "'"))
 
 
 def is_unspaced(text: str) -> bool:

@@ -13,6 +13,8 @@ NUMBER = re.compile(
 MARKS = re.compile(r"[.,' _]")
 """What may stand between groups of digits."""
 
+_DIGITS = re.compile(r"\d+")
+_AROUND = 64
 # How many zeros a word stands for, after a number.
 _ZEROS = {
     word: zeros
@@ -53,12 +55,26 @@ _SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1
 _SIGNS = ("point", "half")
 _WORD = "|".join(sorted((*_VALUES, *_SCALES, *_SIGNS), key=len, reverse=True))
 _RUN = re.compile(
-    rf"(\b(?!(?:{_WORD})\b)[^\W\d_]{{1,12}}\W{{1,3}})?\b((?:{_WORD})"
+    rf"\b((?:{_WORD})"
     rf"(?:(?:\s(?:euros?|dollars?|pounds?))?(?:\s?-\s?|\s)(?:and\s)?(?:an?\s)?(?:{_WORD}))*)\b"
     r"((?:\s[^\W\d_]{1,12}){0,2})"
 )
+# Looked for only in front of a run: at each word it costs many times as much.
+_BEFORE = re.compile(rf"\b(?!(?:{_WORD})\b)[^\W\d_]{{1,12}}\W{{1,3}}\Z").search
+_LONGEST_BEFORE = 15
 _TEN, _HUNDRED = 10, 100
 _LEAST_SPELLED = 3
+
+
+def around_digits(text: str) -> Iterator[str]:
+    """Yield what stands around the digits of *text*: no number and no day reads further."""
+    start = end = 0
+    for match in _DIGITS.finditer(text):
+        if match.start() - 2 * _AROUND > end:
+            yield text[start : end + _AROUND]
+            start = match.start() - _AROUND
+        end = match.end()
+    yield text[start : end + _AROUND]
 
 
 def numbers_of(text: str) -> frozenset[str]:
@@ -101,11 +117,15 @@ def in_digits(text: str) -> str:
     Of few digits only ordinals are told, which may be days. What can be read in two ways has a line for
     each: "twelve fifty" is a price or a year.
     """
-    return "\n".join(
-        f"{match[1] or ''}{value}{match[3]}"
-        for match in _RUN.finditer(text)
-        for value in _spoken(re.findall(_WORD, match[2]))
-    )
+    lines: list[str] = []
+    end = 0
+    for match in _RUN.finditer(text):
+        start = match.start()
+        before = _BEFORE(text, max(end, start - _LONGEST_BEFORE), start)
+        values = _spoken(re.findall(_WORD, match[1]))
+        lines += [f"{before[0] if before else ''}{value}{match[2]}" for value in values]
+        end = match.end()
+    return "\n".join(lines)
 
 
 def _spoken(found: list[str]) -> Iterator[str]:

@@ -15,10 +15,16 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from foldline.reduction.dates import Day, days_of, years_of
-from foldline.reduction.numerals import MARKS, NUMBER, in_digits, numbers_of, readings
+from foldline.reduction.numerals import (
+    MARKS,
+    NUMBER,
+    in_digits,
+    numbers_of,
+    readings,
+)
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.siblings import Siblings
-from foldline.reduction.sources import texts_of
+from foldline.reduction.sources import TextParts, texts_of
 
 
 REDACTED = "[redacted {}]"
@@ -31,11 +37,14 @@ _CONTROLS = "bfnrt"
 _MOST_ESCAPED = 3
 
 # What is not seen between letters, dashes of all lengths, and digits of other scripts.
+_UNSEEN = (
+    *(0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)),
+    *(0xFEFF, *range(0xE0000, 0xE0080)),
+)
 _ALIKE = {
-    **dict.fromkeys((0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070))),
-    **dict.fromkeys((0xFEFF, *range(0xE0000, 0xE0080))),
-    **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-"),
-    **{zero + digit: str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)},
+    **dict.fromkeys(map(chr, _UNSEEN), ""),
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
+    **{chr(zero + digit): str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)},
 }
 
 # The shapes are ASCII, because in text without spaces, such as Chinese, words touch them; and none is
@@ -146,6 +155,7 @@ class Source:
         given = (request.prompt, request.focus, *request.earlier, *request.quoted)
         self._written = [*given, *texts_of(request.messages)]
         self._text = _read("\n".join(map(folded, self._written)))
+        self._parts = TextParts(self._text)
 
     def lacking(self, statements: Iterable[str]) -> frozenset[str]:
         """Return those of *statements* with a name, a number or a day that was never said."""
@@ -212,7 +222,8 @@ class Source:
 
     def codes_in(self, text: str) -> set[str]:
         """Return the codes and numbers in *text* that were said."""
-        return set(filter(_HAS_CODE, _RUN.findall(folded(text)))) & self._runs
+        codes = set(filter(_HAS_CODE, _RUN.findall(folded(text))))
+        return codes & self._runs if codes else codes
 
     def has_beginning(self, run: str) -> bool:
         """Whether *run*, folded, is the beginning of a hash that was said."""
@@ -247,11 +258,11 @@ class Source:
     @cached_property
     def siblings(self) -> Siblings:
         """The short codes, numbers and days of the week that were said."""
-        return Siblings(self._text, self._written)
+        return Siblings(self._parts, self._written)
 
     @cached_property
     def _runs(self) -> frozenset[str]:
-        return frozenset(_RUN.findall(self._text))
+        return frozenset(_RUN.findall(self._parts.runs))
 
     @cached_property
     def _hashes(self) -> list[str]:
@@ -259,12 +270,12 @@ class Source:
 
     @cached_property
     def _kinds(self) -> frozenset[str]:
-        names = set(_HYPHENED.findall(self._text))
+        names = set(_HYPHENED.findall(self._parts.runs))
         return frozenset(kind for name in names for kind in _kinds(name))
 
     @cached_property
     def _numbers(self) -> frozenset[str]:
-        return numbers_of(self._text)
+        return numbers_of(self._parts.figures)
 
     @cached_property
     def _amounts(self) -> list[float]:
@@ -273,11 +284,11 @@ class Source:
 
     @cached_property
     def _digits(self) -> str:
-        return _BETWEEN_DIGITS.sub("", self._text)
+        return _BETWEEN_DIGITS.sub("", self._parts.figures)
 
     @cached_property
     def _days(self) -> dict[tuple[int, int], set[int | None]]:
-        return years_of(self._text)
+        return years_of(self._parts.figures)
 
     @cached_property
     def _spoken(self) -> tuple[frozenset[str], dict[tuple[int, int], set[int | None]]]:
@@ -454,7 +465,13 @@ class _Statement:
 
 
 def _alike(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_ALIKE)
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKC", text)
+    # Most texts have few of them: `translate` looks at each character.
+    for one in _ALIKE.keys() & set(text):
+        text = text.replace(one, _ALIKE[one])
+    return text
 
 
 def _kinds(name: str) -> Iterator[str]:

@@ -76,6 +76,7 @@ _PLACE = 3
 _SAMPLE = 20_000
 # Of a value in the JSON of a call.
 _NEXT_LINES = re.compile(r"(?<!\\)\\n(?:[^\"\\]|\\.)*", re.DOTALL)
+_OF_TELLING = content(TELLING)
 # What code wrote into a record from the answers of tools.
 _OF_TOOLS = frozenset({Section.TOOLS, Section.VALUES, Section.SEEN})
 
@@ -132,7 +133,7 @@ class Said:
 
     def is_of_user(self, statement: str) -> bool:
         """Whether most words of *statement* are among those that the user typed."""
-        told = content(words(statement)) - content(TELLING)
+        told = content(words(statement)) - _OF_TELLING
         typed = set[str]().union(*self._typed)
         return len(told & typed) >= _OF_TOOL * len(told)
 
@@ -141,8 +142,10 @@ class Said:
         wish = _WISHES(statement)
         if wish is None:
             return False
-        told = content(words(statement.replace(wish[0], " "))) - content(TELLING)
-        if len(told) < _LEAST_OF_WISH or len(told & self._of_user) >= _OF_USER * len(told):
+        told = content(words(statement.replace(wish[0], " "))) - _OF_TELLING
+        if len(told) < _LEAST_OF_WISH or not self._has_tools:
+            return False
+        if len(told & self._of_user) >= _OF_USER * len(told):
             return False
         return any(len(told & line) >= _OF_TOOL * len(told) for _, line in self._of_tools)
 
@@ -183,7 +186,12 @@ class Said:
     @cached_property
     def languages(self) -> Profile:
         """The languages in which they talked."""
-        return profile(words("\n".join(self._folded)[:_SAMPLE]))
+        sample = ""
+        for one in self.texts:
+            sample += f"{folded(one)}\n"
+            if len(sample) > _SAMPLE:
+                break
+        return profile(words(sample[:_SAMPLE]))
 
     @cached_property
     def texts(self) -> list[str]:
@@ -221,6 +229,10 @@ class Said:
     @cached_property
     def _of_user(self) -> set[str]:
         return content(words("\n".join((self._request.prompt, *self.texts))))
+
+    @cached_property
+    def _has_tools(self) -> bool:
+        return any(one.role == "tool" for one in self._request.parsed)
 
     @cached_property
     def _of_tools(self) -> list[tuple[str, set[str]]]:
@@ -298,6 +310,8 @@ def _wanted(order: Order) -> _Wanted:
 
 def _spoken(message: Message) -> Message:
     """Return *message* with the first line of each argument: what is in a file that it writes, nobody said."""
+    if not message.tool_calls:
+        return message
     parts = tuple(
         replace(one, arguments=_NEXT_LINES.sub("", one.arguments))
         if isinstance(one, ToolCallPart)

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from foldline.history.parts import TextPart
 from foldline.reduction.language import (
     DANGLING,
     TELLING,
@@ -116,7 +117,7 @@ def shape_defects(
         own_profile, profiles = profile(found), [profile(one) for one in parts]
         yield from _language_defects(own_profile, profiles, request)
         # Beside much code and JSON, what was said in words tells the language.
-        talk = profile(words("\n".join(one.text for one in request.parsed if one.role != "tool")))
+        talk = profiles[0] if _is_talk(request) else profile(words(_talk_of(request)))
         known = (profiles, [talk] if talk.count >= _LEAST_COMPARED else profiles)
         is_translated = _is_translated(own_profile, talk, f"{request.prompt}\n{request.focus}")
         if not (is_translated or any(is_foreign(own_profile, *ones, least=1) for ones in known)):
@@ -135,6 +136,18 @@ def shape_defects(
         yield "The text says the same again and again."
     if size >= _LEAST_COMPARED and _is_cut(text):
         yield "The text ends before it is complete."
+
+
+def _is_talk(request: SummaryRequest) -> bool:
+    """Whether all that *request* gives to read of its messages was said in words, by nobody with a name."""
+    return request.parsed == request.messages and all(
+        one.role != "tool" and not one.name and all(type(part) is TextPart for part in one.parts)
+        for one in request.messages
+    )
+
+
+def _talk_of(request: SummaryRequest) -> str:
+    return "\n".join(one.text for one in request.parsed if one.role != "tool")
 
 
 def _is_elsewhere(own: set[str], meant: Sequence[set[str]], size: int, share: float) -> bool:
@@ -177,22 +190,24 @@ def _missing_parts(
 ) -> Iterator[str]:
     """Yield which part, long enough, a text with the stems *own* says nothing of."""
     counts = Counter(stem for part in meant for stem in part)
-    said = texts_of(one for one in request.parsed if one.role != "tool")
-    # What has to be told: what a tool has answered may say nothing that matters later.
-    telling = ["\n".join(said), *(_to_carry(one) if merges else one for one in request.earlier)]
-    for place, (part, text) in enumerate(zip(meant, telling, strict=True)):
+    for place, part in enumerate(meant):
         unique = {stem for stem in part if counts[stem] == 1}
         least = _LEAST_OF_PART if place else _LEAST_SAID
         if len(own & unique) >= _LEAST_SHARED:
             continue
-        if len(unique & content(words(text))) >= least:
+        if len(unique & content(words(_telling(request, place, merges=merges)))) >= least:
             yield _LEFT_OUT if place else _STALE
             return
 
 
-def _to_carry(text: str) -> str:
-    """Return what a model has to carry on of an earlier summary; the rest of a record code does."""
-    record = SummaryRecord.read(text)
+def _telling(request: SummaryRequest, place: int, *, merges: bool) -> str:
+    """Return what a model has to tell: of the messages, or to carry on of the earlier summary at a *place*."""
+    if not place:
+        # What a tool has answered may say nothing that matters later.
+        return "\n".join(texts_of(one for one in request.parsed if one.role != "tool"))
+    text = request.earlier[place - 1]
+    # Of a record code carries on the rest.
+    record = SummaryRecord.read(text) if merges else None
     if record is None:
         return text
     return "\n".join((*record.lines(Section.SAID), *record.lines(Section.LAST)))

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from operator import ne
 
+from foldline.reduction.sources import TextParts
+
 
 _CODE = re.compile(
     r"(?<![\w.,/#@&$%=+-])([A-Z]{1,4})(-?)0{0,2}(\d{1,2})(?![\w%]|[-.,:/]\d|[-/][A-Za-z])", re.ASCII
@@ -23,7 +25,7 @@ _SAID_RANGE = re.compile(
     r"(?:[a-z]{1,4}-?)?0{0,2}(\d{1,4})(?![a-z0-9])"
 )
 # A record of a booking has a code that may be all letters.
-_LOCATOR = re.compile(r"(?<![\w-])[A-Z]{6}(?![\w-])", re.ASCII)
+_LOCATOR = re.compile(r"[A-Z]{6}(?<![\w-].{6})(?![\w-])", re.ASCII)
 _NOUN = (
     "port|room|gate|platform|floor|terminal|version|issue|pr|mr|ticket|pull request|zimmer|raum|gleis|puerto"
     "|sala|salle|porta|quai"
@@ -68,9 +70,9 @@ _WORD = re.compile(r"[^\W\d_]+")
 class Siblings:
     """The short codes, numbers and days of the week that a source names."""
 
-    def __init__(self, text: str, written: Sequence[str]) -> None:
-        """Read *text*, folded, and the texts that it is made of as they were *written*, once somebody asks."""
-        self._text = text
+    def __init__(self, parts: TextParts, written: Sequence[str]) -> None:
+        """Read *parts* of a text, folded, and the texts that it is made of as they were *written*, once somebody asks."""
+        self._parts = parts
         self._written = written
 
     def strangers(self, statement: str) -> Iterator[str]:
@@ -107,9 +109,9 @@ class Siblings:
     def _codes(self) -> dict[str, dict[str, set[str]]]:
         """The digits after letters, by what is between them."""
         found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-        for match in _SAID_CODE.finditer(self._text):
+        for match in _SAID_CODE.finditer(self._parts.figures):
             found[match[1]][match[2]].add(match[3])
-        for match in _SAID_RANGE.finditer(self._text):
+        for match in _SAID_RANGE.finditer(self._parts.figures):
             start, end = int(match[2]), int(match[3])
             if end <= start + _MOST_IN_RANGE:
                 found[match[1]][" "].update(map(str, range(start, end + 1)))
@@ -122,17 +124,17 @@ class Siblings:
     @cached_property
     def _numbered(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = defaultdict(set)
-        for match in _SAID_NUMBERED.finditer(self._text):
+        for match in _SAID_NUMBERED.finditer(self._parts.figures):
             found[match[1]].update(_DIGITS.findall(match[2]))
         return found
 
     @cached_property
     def _marked(self) -> set[str]:
-        return set(_SAID_MARKED.findall(self._text))
+        return set(_SAID_MARKED.findall(self._parts.figures))
 
     @cached_property
     def _weekdays(self) -> set[int]:
-        return {_DAY_OF[one] for one in _WORD.findall(self._text) if one in _DAY_OF}
+        return {_DAY_OF[one] for one in _WORD.findall(self._parts.runs) if one in _DAY_OF}
 
 
 def _is_near(code: str, other: str) -> bool:

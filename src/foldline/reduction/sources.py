@@ -1,12 +1,32 @@
 """What a summary is made of, as plain texts."""
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import chain
 
 from msgspec.structs import astuple
 
 from foldline.history.messages import Message
-from foldline.history.parts import BlobPart, Part, is_opaque
+from foldline.history.parts import BlobPart, Part, TextPart, is_opaque
+from foldline.reduction.numerals import around_digits
+
+
+class TextParts:
+    """What is read of a long text, where the rest of it cannot matter."""
+
+    def __init__(self, text: str) -> None:
+        """Take them from *text* once somebody asks."""
+        self._text = text
+
+    @cached_property
+    def figures(self) -> str:
+        """What stands around the digits."""
+        return "\n".join(around_digits(self._text))
+
+    @cached_property
+    def runs(self) -> str:
+        """What stands between spaces, each once: most come again and again."""
+        return "\n".join(set(self._text.split()))
 
 
 def texts_of(messages: Iterable[Message]) -> Iterator[str]:
@@ -14,7 +34,10 @@ def texts_of(messages: Iterable[Message]) -> Iterator[str]:
     for message in messages:
         yield message.name or ""
         for part in message.parts:
-            yield from _part_texts(part)
+            if type(part) is TextPart:
+                yield part.content
+            else:
+                yield from _part_texts(part)
 
 
 def _part_texts(part: Part) -> Iterator[str]:
