@@ -248,7 +248,11 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     @property
     def text(self) -> str:
         """The text parts joined by newlines; empty if there are none."""
-        return "\n".join(part.content for part in self.parts if isinstance(part, TextPart))
+        parts = self.parts
+        # Most messages are one text: this is several times as fast.
+        if len(parts) == 1 and type(parts[0]) is TextPart:
+            return parts[0].content
+        return "\n".join([part.content for part in parts if isinstance(part, TextPart)])
 
     @property
     def is_from_user(self) -> bool:

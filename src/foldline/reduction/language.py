@@ -237,7 +237,9 @@ def words(text: str) -> list[str]:
     spaced = text.encode(errors="surrogatepass").translate(_SPACED)
     runs = spaced.decode(errors="surrogatepass").split()
     # A pattern is several times as slow, and most runs are a word.
-    others = {run: _words_in(run) for run in set(runs) if not (run.isascii() and run.isalpha())}
+    different = set(runs)
+    whole = filter(str.isascii, filter(str.isalpha, different))
+    others = {run: _words_in(run) for run in different.difference(whole)}
     if not others:
         return runs
     return [one for run in runs for one in (others[run] if run in others else (run,))]

@@ -60,6 +60,7 @@ _FINE = "exit code 0"
 _PROMPT = re.compile(
     r"(?:\A|\n)((?:\w{0,9}sh-?[\w.]{0,9}|\[?[\w.-]{1,30}@[\w.-]{1,30}[:\]]\S{0,60})[$#]) ?\Z"
 ).search
+_PROMPT_ENDS = ("$", "#", "$ ", "# ")
 _TAG_ENDS = re.compile(r"</[\w-]{1,40}>\s{0,20}\Z").search
 _LONGEST_END = 70
 # Below a line with dashes the harness goes on to what the agent is to do now.
@@ -157,6 +158,8 @@ def _is_result(text: str) -> bool:
 
 
 def _ends_with_prompt(text: str) -> bool:
+    if not text.endswith(_PROMPT_ENDS):
+        return False
     prompt = _PROMPT(text[-_LONGEST_END:])
     return prompt is not None and text.find(prompt[1]) == text.rfind(prompt[1])
 
