@@ -242,7 +242,7 @@ def words(text: str) -> list[str]:
     others = {run: _words_in(run) for run in different.difference(whole)}
     if not others:
         return runs
-    return [one for run in runs for one in (others[run] if run in others else (run,))]
+    return [one for run in runs for one in others.get(run, (run,))]
 
 
 def _words_in(run: str) -> list[str]:

@@ -187,7 +187,7 @@ class Said:
     def languages(self) -> Profile:
         """The languages in which they talked."""
         sample = ""
-        for one in self.texts:
+        for one in self._texts():
             sample += f"{folded(one)}\n"
             if len(sample) > _SAMPLE:
                 break
@@ -196,13 +196,14 @@ class Said:
     @cached_property
     def texts(self) -> list[str]:
         """What they said: one text each, after what was said before."""
+        return [*self._texts()]
+
+    def _texts(self) -> Iterator[str]:
         request = self._request
-        talk = (one for one in request.parsed if one.role in {"user", "assistant"})
-        told = (
-            *map(_told, request.earlier),
-            *("\n".join(texts_of([_spoken(one)])) for one in talk),
-        )
-        return [request.focus, *request.quoted, *told]
+        yield from (request.focus, *request.quoted, *map(_told, request.earlier))
+        for one in request.parsed:
+            if one.role in {"user", "assistant"}:
+                yield "\n".join(texts_of([_spoken(one)]))
 
     @cached_property
     def _typed(self) -> list[set[str]]:

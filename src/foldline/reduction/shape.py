@@ -10,8 +10,8 @@ four tenths, and five of them; more than half if nothing in the text says that s
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
 
 from foldline.history.parts import TextPart
 from foldline.reduction.language import (
@@ -220,7 +220,7 @@ def _stretches(found: Sequence[str]) -> Iterator[tuple[str, ...]]:
 def _is_copy(found: Sequence[str], said: Sequence[str]) -> bool:
     """Whether most of a text is one stretch of the source, with little between its pieces."""
     grams = set(_stretches(found))
-    places = [(at, gram) for at, gram in enumerate(_stretches(said)) if gram in grams]
+    places = _places(grams, said)
     width, first = int(len(found) * _ROOM_BETWEEN), 0
     held: Counter[tuple[str, ...]] = Counter()
     most = 0
@@ -233,6 +233,26 @@ def _is_copy(found: Sequence[str], said: Sequence[str]) -> bool:
             first += 1
         most = max(most, len(held))
     return most >= max(_LEAST_STRETCHES, _MOST_COPIED * len(grams))
+
+
+def _places(
+    grams: Collection[tuple[str, ...]], said: Sequence[str]
+) -> list[tuple[int, tuple[str, ...]]]:
+    """Return where each of *grams* begins in *said*, in order."""
+    # A long word is in few places: only the stretches around one are looked at.
+    offsets: defaultdict[str, set[int]] = defaultdict(set)
+    for gram in grams:
+        longest = max(gram, key=len)
+        offsets[longest].add(gram.index(longest))
+    starts = {
+        at - offset
+        for at, word in enumerate(said)
+        if word in offsets
+        for offset in offsets[word]
+        if offset <= at
+    }
+    stretches = ((at, tuple(said[at : at + _STRETCH])) for at in sorted(starts))
+    return [(at, stretch) for at, stretch in stretches if stretch in grams]
 
 
 def _repeats(found: Sequence[str]) -> bool:

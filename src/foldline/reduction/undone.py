@@ -62,9 +62,7 @@ def _wishes(messages: Sequence[Message]) -> Iterator[tuple[set[str], set[str]]]:
     text = without_reminders(messages[-1].text)
     if len(text) > TYPED:
         return
-    wishes = [
-        content(words(order.text)) for one in statements(text) for order in orders_in(one)
-    ]
+    wishes = [content(words(order.text)) for one in statements(text) for order in orders_in(one)]
     # What was spoken of before may have been done before.
     known = content(words("\n".join(texts_of(messages[:-1])))) if wishes else set[str]()
     for wish in wishes:

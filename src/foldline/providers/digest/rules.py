@@ -206,8 +206,11 @@ _ANYWHERE = re.compile(
     rf"\b(?:(?!\w{{2,3}} the following\b)(?:{NOW_ON})|under no circumstances?|until further notice|off[ -]limits"
     r"|for the rest of (?:our|the|this) (?:chat|conversation|day|project|session))\b|\bfrozen,? (?:so )?(?:don['’]?t|do not|no|until)\b"
     r"|(?:^|[,;:–—-] )(?:and |just |please |so )*be (?:as |very )?(?:brief|concise|polite|terse)\b"
-    r"|\b(?:nicht|niemals|keine?n?)\b[^,]*!$"
-    r"|不要|不得|禁止|必须|必須|务必|请勿|請勿|一定要|(?:^|[,,先请。])别(?![的人名处])|先别|只能|不能超过|不能用|统一为|请用|ないで(?!す)|ないこと|ること[。.]?$|で(?:書い|答え|返し)て(?:ください|下さい)|は\w{1,3}すな|지 ?말|てはいけない|必ず|常に|絶対に"
+    r"|\b(?:nicht|niemals|keine?n?)\b[^,]*!$",
+    re.IGNORECASE,
+).search
+_ANYWHERE_BEYOND_ASCII = re.compile(
+    r"不要|不得|禁止|必须|必須|务必|请勿|請勿|一定要|(?:^|[,,先请。])别(?![的人名处])|先别|只能|不能超过|不能用|统一为|请用|ないで(?!す)|ないこと|ること[。.]?$|で(?:書い|答え|返し)て(?:ください|下さい)|は\w{1,3}すな|지 ?말|てはいけない|必ず|常に|絶対に"
     r"|하지 ?마|마세요|항상|반드시|절대|[은는도면] 안 ?[돼됩되된]|(?:빼|제외해) ?주|[은는] 싫|지 ?않(?:게|도록)"
     r"|(?:^|[ ،])و?(?:لا [أن]ريد|لا يجوز|يجب|ممنوع|أبد[اًا]|إطلاق|مطلق|فقط)|(?:^|[،:;] ?)[فو]?لا ت"
     r"|(?:^|\s)(?:मत|हमेशा|अनिवार्य|कभी (?:न|नहीं|मत)|नहीं (?:चाहिए|होना|होनी|करना)|न \S{1,20}(?:ें|एँ|एं|ना|ाए|ाओ|िए))(?:[\s।]|$)",
@@ -274,6 +277,7 @@ _BOUNDS = _words(
     "agreed alone every everything excluded hands kept left max maximum most never nobody nothing"
     " please removed stick strictly until untouched without"
 )
+_ENDINGS = _words("every excluded kept left never please removed")
 _DENIALS = _words("always don't never not t")
 _WISHES = _words("instead keep must should")
 _CHANGES = _words(
@@ -300,6 +304,19 @@ _SIGNS = _words(
     _WISHES,
     _CHANGES,
     _BACKS,
+)
+# One of these is in each sentence that `_ORDERED` takes, if it has a sign at all.
+_MORE = _words("least leave")
+_ALL_SIGNS = _SIGNS | _MORE
+_ORDERS = (
+    _BOUNDS
+    | _DENIALS
+    | _MORE
+    | _words(
+        "allowed answer ask call cannot can't careful check confirm consult don't each ensure forbidden future"
+        " have inform instead keep may mind must mustn't need no notify only prefer prohibited remember reply"
+        " respond shall should shouldn't speak stop sure talk time avoid warn whenever"
+    )
 )
 # Signs that are none without a word beside them, and those words.
 _WEAK = _words(
@@ -336,9 +353,9 @@ def _signed(lines: Sequence[str]) -> Iterator[tuple[str, AbstractSet[str]]]:
         if not plain.isascii():
             yield line, _SIGNS
         elif (words[:1] == ["no"] or not _FIRST_SIGNS.isdisjoint(words)) and (
-            signs := _SIGNS.intersection(words)
+            not _SIGNS.isdisjoint(words)
         ):
-            yield line, signs
+            yield line, _ALL_SIGNS.intersection(words)
 
 
 def _is_strict(sentence: str, signs: AbstractSet[str]) -> bool:
@@ -348,9 +365,9 @@ def _is_strict(sentence: str, signs: AbstractSet[str]) -> bool:
         or (signs & _LATER and signs & _OCCASIONS)
     )
     return bool(
-        _ORDERED(sentence)
+        (signs & _ORDERS and _ORDERED(sentence))
         or (signs & _DENIALS and _INSIDE(sentence))
-        or (signs & _BOUNDS and _ENDING(sentence))
+        or (signs & _ENDINGS and _ENDING(sentence))
         or (signs & _LABELS and _LABELLED(sentence))
         or (
             signs & _SIGNS_ABROAD
@@ -358,6 +375,7 @@ def _is_strict(sentence: str, signs: AbstractSet[str]) -> bool:
             and any(map(_ORDERED_ABROAD, (sentence, *sentence.split(": ", 1)[1:])))
         )
         or (is_likely and _ANYWHERE(sentence))
+        or (is_likely and not sentence.isascii() and _ANYWHERE_BEYOND_ASCII(sentence))
         or (signs & _BACKS and _TAKEN_BACK(sentence))
     )
 
