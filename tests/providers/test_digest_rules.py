@@ -204,6 +204,9 @@ def test_rules() -> None:
         "And set the margin to 12.",
         "Mude o limite de 20 para 75.",
         "Setze den Puffer auf 8.",
+        "Leave the answers as they are.",
+        "At least three retries after a change.",
+        "Give all files as one change.",
     ],
 )
 def test_a_rule(sentence: str) -> None:
@@ -336,6 +339,7 @@ def test_a_text_has_a_rule_if_a_person_may_have_typed_it() -> None:
     rule = "Never look back."
 
     assert has_rule(f"Let us go. {rule}")
+    assert has_rule("不要使用 npm。")
     assert not has_rule("Let us go.")
     assert not has_rule(f"{rule} " * 100)
 

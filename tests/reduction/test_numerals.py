@@ -2,7 +2,8 @@
 
 import pytest
 
-from foldline.reduction.numerals import in_digits
+from foldline.reduction.dates import years_of
+from foldline.reduction.numerals import around_digits, in_digits, numbers_of
 from tests.linearity import is_linear
 
 
@@ -26,6 +27,20 @@ def test_what_is_said_in_words(said: str, digits: str) -> None:
 def test_small_counts_are_left_alone(said: str) -> None:
     """Nobody looks for a number of one or two digits."""
     assert not in_digits(said).strip()
+
+
+def test_what_has_no_digits_has_no_number_and_no_day() -> None:
+    """Of a long text a tenth is read, and each number and day in it."""
+    said = (
+        "1.5 million", "the 3rd and 4th of october, 2023", "september 30, 2024", "12,500", "7 月 9 日", "v1.9.3",
+    )  # fmt: skip
+    text = f" {'many words without any figure ' * 60}".join(said)
+    read = "\n".join(around_digits(text))
+
+    assert numbers_of(read) == numbers_of(text) >= {"1500000", "12500", "2023"}
+    assert years_of(read) == years_of(text)
+    assert {(10, 3), (10, 4), (9, 30), (7, 9)} <= years_of(text).keys()
+    assert len(read) < len(text) / 10
 
 
 @pytest.mark.parametrize(

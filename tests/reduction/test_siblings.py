@@ -61,6 +61,14 @@ def test_a_number_is_compared_with_marked_numbers_only() -> None:
     assert not lacking("See #4 of the list.", "There are a few items.")
 
 
+def test_a_number_may_stand_far_after_its_noun() -> None:
+    """What is numbered is known by the noun before it in its line."""
+    said = f"{'The relay is old. ' * 9}The port on which it has been listening is 8080. {'It is slow. ' * 9}"
+
+    assert lacking("It is on port 80.", said)
+    assert not lacking("It is on port 8080.", said)
+
+
 def test_only_the_statement_is_dropped() -> None:
     """The rest of a summary with one wrong code stays."""
     text = (

@@ -244,13 +244,8 @@ def _places(
     for gram in grams:
         longest = max(gram, key=len)
         offsets[longest].add(gram.index(longest))
-    starts = {
-        at - offset
-        for at, word in enumerate(said)
-        if word in offsets
-        for offset in offsets[word]
-        if offset <= at
-    }
+    found = ((at, offsets[word]) for at, word in enumerate(said) if word in offsets)
+    starts = {at - offset for at, each in found for offset in each}
     stretches = ((at, tuple(said[at : at + _STRETCH])) for at in sorted(starts))
     return [(at, stretch) for at, stretch in stretches if stretch in grams]
 

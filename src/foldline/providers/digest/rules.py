@@ -313,7 +313,7 @@ _ORDERS = (
     | _DENIALS
     | _MORE
     | _words(
-        "allowed answer ask call cannot can't careful check confirm consult don't each ensure forbidden future"
+        "all allowed answer ask call cannot can't careful check confirm consult don't each ensure forbidden future"
         " have inform instead keep may mind must mustn't need no notify only prefer prohibited remember reply"
         " respond shall should shouldn't speak stop sure talk time avoid warn whenever"
     )
