@@ -9,7 +9,6 @@ without marks between its groups, a code in groups or in one piece, a path from 
 
 import math
 import re
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
@@ -24,7 +23,7 @@ from foldline.reduction.numerals import (
 )
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.siblings import Siblings
-from foldline.reduction.sources import TextParts, texts_of
+from foldline.reduction.sources import TextParts, alike, texts_of
 
 
 REDACTED = "[redacted {}]"
@@ -35,17 +34,6 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
 _CONTROLS = "bfnrt"
 # JSON is escaped again if it is a value in JSON.
 _MOST_ESCAPED = 3
-
-# What is not seen between letters, dashes of all lengths, and digits of other scripts.
-_UNSEEN = (
-    *(0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)),
-    *(0xFEFF, *range(0xE0000, 0xE0080)),
-)
-_ALIKE = {
-    **dict.fromkeys(map(chr, _UNSEEN), ""),
-    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
-    **{chr(zero + digit): str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)},
-}
 
 # The shapes are ASCII, because in text without spaces, such as Chinese, words touch them; and none is
 # tried twice in one run of characters.
@@ -144,7 +132,7 @@ _JOINED = re.compile(r"([a-z0-9]+)([ -](?=[a-z0-9]))?")
 
 def folded(text: str) -> str:
     """Return *text* as it is compared: without case, and without forms that only look different."""
-    return _alike(text).casefold()
+    return alike(text).casefold()
 
 
 class Source:
@@ -322,7 +310,7 @@ class _Statement:
     def __init__(self, text: str, source: Source) -> None:
         self._source = source
         # Case tells a code from a word.
-        self._left = _COMMON.sub(" ", _without_secrets(_alike(text)))
+        self._left = _COMMON.sub(" ", _without_secrets(alike(text)))
         if _CUT in self._left:
             words = self._left.split()
             self._left = " ".join(one for one in words if not source.has_cut(one.casefold()))
@@ -462,16 +450,6 @@ class _Statement:
         # Where no space follows a comma, several numbers look like one.
         is_list = max(map(len, parts[1:]), default=0) > _GROUP
         return is_list and all(map(self._is_known_number, parts))
-
-
-def _alike(text: str) -> str:
-    if text.isascii():
-        return text
-    text = unicodedata.normalize("NFKC", text)
-    # Most texts have few of them: `translate` looks at each character.
-    for one in _ALIKE.keys() & set(text):
-        text = text.replace(one, _ALIKE[one])
-    return text
 
 
 def _kinds(name: str) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """What a summary is made of, as plain texts."""
 
+import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import chain
@@ -9,6 +10,18 @@ from msgspec.structs import astuple
 from foldline.history.messages import Message
 from foldline.history.parts import BlobPart, Part, TextPart, is_opaque
 from foldline.reduction.numerals import around_digits
+
+
+# What is not seen between letters, dashes of all lengths, and digits of other scripts.
+_UNSEEN = (
+    *(0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)),
+    *(0xFEFF, *range(0xE0000, 0xE0080)),
+)
+_ALIKE = {
+    **dict.fromkeys(map(chr, _UNSEEN), ""),
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
+    **{chr(zero + digit): str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)},
+}
 
 
 class TextParts:
@@ -48,3 +61,14 @@ def _part_texts(part: Part) -> Iterator[str]:
                 yield value
             elif not isinstance(value, bool):
                 yield from chain.from_iterable(map(_part_texts, value))
+
+
+def alike(text: str) -> str:
+    """Return *text* without forms that only look different."""
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKC", text)
+    # Most texts have few of them: `translate` looks at each character.
+    for one in _ALIKE.keys() & set(text):
+        text = text.replace(one, _ALIKE[one])
+    return text

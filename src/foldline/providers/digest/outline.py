@@ -6,7 +6,6 @@ span with tool calls depends on its identifiers, one without on what was said, s
 tables. Both are measured by `python -m bench quality`.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from string import punctuation
@@ -234,13 +233,11 @@ def share_out(
     shares = _shares(offers, budget)
     late, offers = _late(offers, budget)
     taken: dict[Section, _Selection] = {}
-    costs = Counter[Section]()
 
     def pick(section: Section, limit: int, items: Sequence[Item]) -> None:
-        room = min(limit, budget - costs.total() + costs[section])
+        room = min(limit, budget - sum(one.cost for at, one in taken.items() if at is not section))
         title, is_spoken = _HEADING + section.value, section in _SPOKEN
-        found = select(items, title=title, limit=room, count=count, is_spoken=is_spoken)
-        taken[section], costs[section] = found, found.cost
+        taken[section] = select(items, title=title, limit=room, count=count, is_spoken=is_spoken)
 
     pick(Section.REQUESTS, budget, first)
     asked = taken[Section.REQUESTS].cost
