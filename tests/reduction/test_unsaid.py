@@ -444,6 +444,17 @@ def test_an_order_in_words_of_the_conversation_stays(talk: str) -> None:
         assert gone not in review.text
 
 
+def test_the_beginning_tells_the_languages() -> None:
+    """In which languages people talk is known after many pages, however long they go on."""
+    english = Message.user("What the user said was not in the record that they have had. " * 400)
+    german = Message.assistant("Der Nutzer hat das nicht mit dem Kunden besprochen. " * 400)
+    begun = Said(asked((english,))).languages
+
+    assert begun.languages["en"] > begun.languages["de"]
+    assert Said(asked((english, german))).languages == begun
+    assert Said(asked((german, english))).languages != begun
+
+
 @pytest.mark.parametrize(
     "unit",
     ["delete ", "you must ", ", now ", "a\n", "next step is ", "- ", "is allowed ", "; ", "when ", "] ", "always, "],
