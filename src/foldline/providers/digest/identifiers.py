@@ -133,7 +133,6 @@ class Finder:
         self._kinds: dict[str, str] = {}
         self._words: dict[str, Sequence[str]] = {}
         self._hinted: set[str] = set()
-        self._decimals: set[str] = set()
 
     def kind(self, value: str) -> str:
         """Return the kind of *value*; see `kind_of`."""
@@ -169,7 +168,7 @@ class Finder:
             hints = self._hints_of(words) if is_hinted else None
             if hints:
                 self._hinted.add(given[place])
-            if hints or (has_card and may_have_card(" ".join(words))):
+            if words and (hints or has_card):
                 texts[place] = redact(text, hints or ())
         return texts
 
@@ -181,20 +180,23 @@ class Finder:
     def find(self, text: str) -> dict[str, str]:
         """Return the identifiers of *text* and their labels, `"name": "value"` pairs first."""
         self._go_on(len(text))
+        found: dict[str, str] = {}
         # Most texts have no quote, which is seen at once.
-        has_pairs = '"' in text and ('":' in text or '" :' in text)
-        found = _named(text) if has_pairs else {}
+        if '"' in text and ('":' in text or '" :' in text):
+            for label, written, number in _PAIR.findall(text):
+                value = written or number
+                if value not in found and (
+                    number or is_identifier(value) or label.lower().endswith("id")
+                ):
+                    found[value] = label
         words = self._words_of(text)
         for word in words:
             values = self._special[word]
             if values is None:
                 values = self._special[word] = _values(word)
-                if "." in word:
-                    self._decimals.update(filter(_DECIMAL, values))
             for value in values:
                 found.setdefault(value, "")
-        if not self._decimals.isdisjoint(found):
-            found.update(dict.fromkeys(_prices_in(text, found), "amounts"))
+        found.update(dict.fromkeys(_prices_in(text, found), "amounts"))
         for value in _line_numbers(text) if "\n" in text else ():
             found.pop(value, None)
         if not self._months.isdisjoint(words):
@@ -243,24 +245,7 @@ class Finder:
         self._plain |= words - special
 
 
-def _named(text: str) -> dict[str, str]:
-    """Return the values in *text* that JSON names, each with its name."""
-    found: dict[str, str] = {}
-    for label, written, number in _PAIR.findall(text):
-        value = written or number
-        if value not in found and (number or is_identifier(value) or label.lower().endswith("id")):
-            found[value] = label
-    return found
-
-
 def _values(word: str) -> list[str]:
-    if word.isidentifier() and word.isascii():
-        # It is one run, as most words are.
-        return [word] if _is_value(word) and _SPECIAL(word) else []
-    return _values_in(word)
-
-
-def _values_in(word: str) -> list[str]:
     values: list[str] = []
     if "..." in word:
         word = _DOTS.sub(" ", word)
@@ -281,14 +266,15 @@ def _values_in(word: str) -> list[str]:
             value = value[: line.end(1)]
         # What was cut off may have been what was special.
         is_special = value not in _NAMELESS and (value is run or _SPECIAL(value))
-        if is_special and _is_value(value):
+        if is_special and _SHORTEST < len(value) <= _LONGEST and _is_solid(value):
             values.append(value)
     return values
 
 
 def _prices_in(text: str, found: Mapping[str, str]) -> list[str]:
     """Return the numbers that money stands beside, of those *found*: alone they look like versions."""
-    return [one for one in _PRICE(text) if found.get(one) == ""]
+    is_likely = any(map(_DECIMAL, found))
+    return [one for one in _PRICE(text) if found.get(one) == ""] if is_likely else []
 
 
 def _line_numbers(text: str) -> set[str]:
@@ -298,8 +284,6 @@ def _line_numbers(text: str) -> set[str]:
     return set(chain.from_iterable(steps)) if len(steps) >= _FEW_STEPS else set()
 
 
-def _is_value(value: str) -> bool:
+def _is_solid(value: str) -> bool:
     # The first is the same as the second for most, and much faster.
-    return _SHORTEST < len(value) <= _LONGEST and (
-        (value[0].isalnum() and value[-1].isalnum()) or _SOLID(value) is not None
-    )
+    return (value[0].isalnum() and value[-1].isalnum()) or _SOLID(value) is not None
