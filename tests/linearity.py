@@ -5,9 +5,10 @@ A pattern is tried with its own literals: strings that each of its alternatives 
 apart, and each stretch of them is repeated, alone and after what comes before it.
 """
 
+import ast
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from inspect import signature
@@ -45,6 +46,8 @@ CATEGORIES: dict[str, Callable[[str], bool]] = {
 
 CACHED = type(cache(int))
 
+WAYS = frozenset({"findall", "finditer", "fullmatch", "match", "search", "split", "sub", "subn"})
+
 Use: TypeAlias = Callable[[str], object]
 
 
@@ -63,6 +66,25 @@ def patterns_in(value: Any, name: str) -> Iterator[tuple[str, Any]]:
         yield from patterns_in(value(), name)
 
 
+def patterns_used(source: str, names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the patterns that *source* gives to a function of `re`, as text or by its *names*."""
+    used: dict[str, Any] = {}
+    for call in ast.walk(ast.parse(source)):
+        match call:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="re"), attr=way),
+                args=[ast.Name() | ast.Constant() as given, *_],
+            ) if way in WAYS:
+                text = names.get(given.id) if isinstance(given, ast.Name) else given.value
+                if isinstance(text, str | bytes):
+                    name = given.id if isinstance(given, ast.Name) else f"line {given.lineno}"
+                    made = re.compile(text)
+                    used[name] = made if way in {"split", "sub", "subn"} else getattr(made, way)
+            case _:
+                pass
+    return used
+
+
 def patterns_of(package: ModuleType) -> dict[str, Any]:
     """Return all patterns of *package*, and methods of patterns, by their names."""
     found: dict[str, Any] = {}
@@ -77,7 +99,9 @@ def patterns_of(package: ModuleType) -> dict[str, Any]:
         own = dict(
             pair for name, value in vars(module).items() for pair in patterns_in(value, name)
         )
-        assert bool(own) == ("re.compile(" in Path(str(module.__file__)).read_text("utf-8")), info
+        source = Path(str(module.__file__)).read_text("utf-8")
+        own.update(patterns_used(source, vars(module)))
+        assert own or "re.compile(" not in source, info
         found.update({f"{info.name.partition('.')[2]}.{name}": one for name, one in own.items()})
     return found
 

@@ -187,22 +187,28 @@ def _prices(name: str, numbers: Sequence[float | None], tiers: tuple[PriceTier, 
         output=written or 0.0,
         cached_read=cached_read,
         cache_write=cache_write,
-        lifetime=next((known for one, known in _LIFETIMES if re.search(one, plain)), _LIFETIME),
+        lifetime=next((known for one, known in _lifetimes() if one.search(plain)), _LIFETIME),
         minimum_prefix=next(least, _LEAST_PREFIX),
         tiers=tiers,
     )
 
 
 _PRICES, _LEAST_PREFIX, _LIFETIME = 4, 1_024, 300.0
+
+
 # In seconds, by the first pattern that a name has. OpenAI says half an hour at least since gpt-5.6,
 # and a day for gpt-5.5; before, a day or some minutes by the data controls of an organization, which
 # a name does not tell: an hour loses little either way. DeepSeek says a few hours at least.
-_LIFETIMES = (
-    (MARKED_MODELS, 1_800.0),
-    (r"gpt-5-5(?!\d)", 86_400.0),
-    (r"gpt-(?:4-1|5(?:-[1-4](?!\d)|(?!-[1-4](?!\d))))(?!\d|-mini|-nano)", 3_600.0),
-    ("deepseek", 7_200.0),
-)
+@cache
+def _lifetimes() -> tuple[tuple[re.Pattern[str], float], ...]:
+    return (
+        (re.compile(MARKED_MODELS), 1_800.0),
+        (re.compile(r"gpt-5-5(?!\d)"), 86_400.0),
+        (re.compile(r"gpt-(?:4-1|5(?:-[1-4](?!\d)|(?!-[1-4](?!\d))))(?!\d|-mini|-nano)"), 3_600.0),
+        (re.compile("deepseek"), 7_200.0),
+    )
+
+
 # After a name only a version may follow: `gpt-5-pro` is no `gpt-5`, and a wrong price is worse than none.
 _VERSION = r"(?:[-@:](?:\d{4}-\d\d-\d\d|\d{3,8}|latest|preview|v\d|0))*$"
 # Names that genai-prices takes for an earlier model than their vendor does.
