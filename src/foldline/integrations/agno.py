@@ -16,10 +16,14 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect
 from foldline.guests import REDUCTION_KEY, GuestView, kept_reduction, new_reduction
 from foldline.integrations.agno_messages import AgnoCodec
+from foldline.providers.vendors.failure import read_overflow
 
 
 _Model = TypeVar("_Model", bound=Model)
-_RESPONSE = "response_id"
+# Under which OpenAI's Responses and Gemini's Interactions go on from all that they have seen.
+_CHAINED = frozenset({"response_id", "interaction_id"})
+# Anthropic and Bedrock count apart what they read from a cache.
+_COUNT_APART = frozenset({"Claude", "AwsBedrock"})
 
 
 def folding_model(model: _Model, reducer: HistoryReducer) -> _Model:
@@ -58,9 +62,9 @@ class _View(GuestView[Message]):
 
 def _unchained(message: Message) -> Message:
     held = message.provider_data or {}
-    if _RESPONSE not in held:
+    if _CHAINED.isdisjoint(held):
         return message
-    rest = {key: value for key, value in held.items() if key != _RESPONSE}
+    rest = {key: value for key, value in held.items() if key not in _CHAINED}
     return message.model_copy(update={"provider_data": rest})
 
 
@@ -107,8 +111,7 @@ class _Request:
 
     def fold_after(self, error: ModelProviderError) -> None:
         """Fold at the next view if *error* refused this one as too long; if not, raise it."""
-        is_too_long = isinstance(ModelProviderError.classify(error), ContextWindowExceededError)
-        if self.is_last or not is_too_long:
+        if self.is_last or not _is_too_long(error):
             raise error
         self.is_last = True
         self._facts["overrides"] = by_refusal(self._sent)
@@ -120,13 +123,20 @@ class _Request:
         return response
 
 
+def _is_too_long(error: ModelProviderError) -> bool:
+    if isinstance(ModelProviderError.classify(error), ContextWindowExceededError):
+        return True
+    # The words of Bedrock, xAI and llama.cpp are none of those that agno knows.
+    said = {"message": error.message}
+    return read_overflow(status=error.status_code, codes=(), error=said) is not None
+
+
 def _usage(model: Model, answers: Sequence[Message]) -> int | None:
     """Return the tokens of the request that the newest answer reports, if it does."""
     if not answers:
         return None
     counts = answers[-1].metrics
-    # Anthropic counts apart what it reads from its cache.
-    is_apart = any(kind.__name__ == "Claude" for kind in type(model).__mro__)
+    is_apart = not _COUNT_APART.isdisjoint(kind.__name__ for kind in type(model).__mro__)
     cached = counts.cache_read_tokens + counts.cache_write_tokens if is_apart else 0
     return counts.input_tokens + cached or None
 

@@ -10,6 +10,7 @@ from agno.agent import Agent
 from agno.db.in_memory import InMemoryDb
 from agno.exceptions import ModelProviderError
 from agno.media import File, Image
+from agno.metrics import MessageMetrics
 from agno.models.message import Message as Said
 from agno.models.response import ModelResponse
 from agno.utils.message import normalize_tool_messages
@@ -25,11 +26,11 @@ from tests.integrations.golden import SUMMARY, make_reducer
 from tests.integrations.players.agno import Scripted
 
 
-def talk(size: int) -> list[Said]:
+def talk(size: int, key: str = "response_id") -> list[Said]:
     """Return *size* messages of a user and a model that answers under ids of its vendor."""
     said: list[Said] = []
     for at in range(size):
-        held = {"response_id": f"resp_{at}"} if at % 2 else None
+        held = {key: f"resp_{at}"} if at % 2 else None
         role = "assistant" if at % 2 else "user"
         said.append(Said(role=role, content=f"Room {at} has {at} chairs.", provider_data=held))
     return [*said, Said(role="user", content="And the last?")]
@@ -95,16 +96,32 @@ def test_a_streamed_run_stores_the_reduction() -> None:
     assert not unasked.requests
 
 
-def test_a_vendor_that_holds_the_conversation_is_sent_the_view_whole() -> None:
+@pytest.mark.parametrize("key", ["response_id", "interaction_id"])
+def test_a_vendor_that_holds_the_conversation_is_sent_the_view_whole(key: str) -> None:
     """A folded view has no ids of answers from which a vendor would go on; one that is whole has."""
     model = scripted(2)
     folding = folding_model(model, make_reducer())
 
-    folding.invoke(messages=talk(4))
-    assert sum("response_id" in (one.provider_data or {}) for one in model.asked[-1]) == 2
+    folding.invoke(messages=talk(4, key))
+    assert sum(key in (one.provider_data or {}) for one in model.asked[-1]) == 2
 
-    folding.invoke(messages=talk(20))
-    assert not any("response_id" in (one.provider_data or {}) for one in model.asked[-1])
+    folding.invoke(messages=talk(20, key))
+    assert not any(key in (one.provider_data or {}) for one in model.asked[-1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_folded"), [("Claude", True), ("AwsBedrock", True), ("OpenAIChat", False)]
+)
+def test_tokens_read_from_a_cache_are_counted(kind: str, is_folded: bool) -> None:
+    """They fill the window too; only some vendors report them beside the others."""
+    model = type(kind, (Scripted,), {})()
+    model.answers = [Message.assistant("It has two chairs.")]
+    said = talk(20)
+    said[-2].metrics = MessageMetrics(input_tokens=9, cache_read_tokens=900, cache_write_tokens=91)
+
+    folding_model(model, HistoryReducer(window=1_000)).invoke(messages=said)
+
+    assert (len(model.asked[-1]) < len(said)) is is_folded
 
 
 class Refusing(Scripted):
@@ -124,7 +141,13 @@ class Refusing(Scripted):
 
 @pytest.mark.parametrize(
     ("words", "times", "is_answered"),
-    [("prompt is too long", 1, True), ("prompt is too long", 2, False), ("bad request", 1, False)],
+    [
+        ("prompt is too long", 1, True),
+        ("prompt is too long", 2, False),
+        ("Input is too long for requested model.", 1, True),
+        ("the request exceeds the available context size", 1, True),
+        ("bad request", 1, False),
+    ],
 )
 @pytest.mark.parametrize("way", ["invoke", "ainvoke", "invoke_stream", "ainvoke_stream"])
 def test_a_request_refused_as_too_long_is_folded_and_sent_once_more(
