@@ -60,7 +60,9 @@ class AgnoCodec(BlockCodec[Said, Any]):
         """Return its texts, calls, media and thinking; a result of a tool is one as a whole."""
         if self.role(item) == "tool":
             return [item]
-        content: Any = item.content
+        spoken = item.audio_output
+        # A streamed answer that is spoken has no other text.
+        content: Any = item.content or (spoken and spoken.transcript)
         texts = [content] if isinstance(content, str) else maybe_list(content)
         return [*_thoughts(item), *filter(None, texts), *_media(item), *(item.tool_calls or ())]
 
@@ -125,6 +127,7 @@ _READ = (
     "reasoning_content",
     "redacted_reasoning_content",
     "provider_data",
+    "audio_output",
     *_MEDIA,
 )
 
@@ -212,8 +215,10 @@ def _content(block: Any) -> ResponseContent:
             return GenericPart(str(block.get("type") or "content"), json_text(block))
         case Image() | Audio() | Video() | File():
             kind = _KINDS.get(type(block)) or modality_of(block.mime_type or "")
-            if isinstance(block.content, bytes):
-                return blob_of(block.content, block.mime_type or f"{kind}/{block.format or ''}")
+            # A file may be text.
+            held = block.content.encode() if isinstance(block.content, str) else block.content
+            if isinstance(held, bytes):
+                return blob_of(held, block.mime_type or f"{kind}/{block.format or ''}")
             if block.url or block.filepath:
                 return UriPart(kind, str(block.url or block.filepath))
             return GenericPart(kind, block.id or "")

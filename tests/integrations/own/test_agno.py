@@ -9,7 +9,7 @@ import pytest
 from agno.agent import Agent
 from agno.db.in_memory import InMemoryDb
 from agno.exceptions import ModelProviderError
-from agno.media import File, Image
+from agno.media import Audio, File, Image
 from agno.metrics import MessageMetrics
 from agno.models.message import Message as Said
 from agno.models.response import ModelResponse
@@ -17,6 +17,7 @@ from agno.utils.message import normalize_tool_messages
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
+from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import BlobPart, GenericPart, TextPart, ToolCallResponsePart, UriPart
 from foldline.integrations.agno import folding_model
@@ -259,6 +260,30 @@ def test_media_and_results_are_read_and_written() -> None:
         assert (written.content, written.tool_call_id, written.tool_name) == ("y", id, "look")
         assert [one.content for one in written.images or ()] == [b"png"]
     assert codec.write(seen, shown).content == shown.content
+
+
+def test_the_text_of_a_file_counts_and_is_the_same_from_a_store() -> None:
+    """A store gives it back as bytes."""
+    codec = AgnoCodec()
+    given, stored = (
+        codec.read(Said(role="user", files=[File(content=text, mime_type="text/plain")]))
+        for text in ("Room 7 has two chairs. " * 99, b"Room 7 has two chairs. " * 99)
+    )
+    assert given == stored
+    assert History(given).tokens() > 400
+
+
+def test_an_answer_that_was_only_spoken_is_read() -> None:
+    """A stream of a model that speaks leaves the text in the sound alone."""
+    codec = AgnoCodec()
+    sound = Audio(id="a1", content=b"wav", transcript="The code is K77.")
+    answer = Said(role="assistant", content="", audio_output=sound)
+    (read,) = codec.read(answer)
+    assert read.parts == (TextPart("The code is K77."),)
+
+    other = sound.model_copy(update={"transcript": "The code is K78."})
+    corrected = answer.model_copy(update={"audio_output": other})
+    assert codec.known_by(corrected) != codec.known_by(answer)
 
 
 def test_thinking_goes_back_as_it_was_signed() -> None:
