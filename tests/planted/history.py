@@ -259,6 +259,11 @@ what a graph repeats is said twice
 - answer = answer[len(sent) :]
 + pass
 
+history/formats/responses.py: history/formats/test_responses.py
+the name of a tool that a stream repeats is doubled
+- name = "" if name in call["name"] else name
++ pass
+
 history/formats/openai_responses.py: agent/test_wire.py
 what changes the settings is folded away
 - "system" if kind in _SETTINGS else "assistant"
