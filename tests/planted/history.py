@@ -259,6 +259,11 @@ what a graph repeats is said twice
 - answer = answer[len(sent) :]
 + pass
 
+logs/pydantic_ai.py: logs/test_pydantic_ai.py
+a history that goes on as another conversation is divided
+- rules=_rules, read=_messages, mixed=False),
++ rules=_rules, read=_messages),
+
 history/formats/responses.py: history/formats/test_responses.py
 the name of a tool that a stream repeats is doubled
 - name = "" if name in call["name"] else name
