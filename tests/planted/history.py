@@ -219,7 +219,7 @@ every request is the first one's vendor's
 
 logs/importer.py: logs/test_chat_jsonl.py
 rows of several chats in a list are one
-- if held is record.value or not records:
+- if held is record.value or not records or not mixed:
 + if True:
 
 logs/bodies.py: logs/test_ai_sdk.py
