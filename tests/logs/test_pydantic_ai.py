@@ -129,6 +129,13 @@ def test_what_is_no_word_of_the_user_is_no_text() -> None:
     assert (note.role, note.text) == ("system", "")
 
 
+def test_a_history_that_goes_on_as_another_conversation_is_one_session() -> None:
+    """With `conversation_id="new"` its older messages keep the name of the first one."""
+    asked = (request(part("user-prompt", one), conversation_id=one) for one in ("first", "second"))
+
+    assert [one.text for one in read_one([*asked]).messages] == ["first", "second"]
+
+
 def test_the_newest_instructions_are_the_system_message() -> None:
     """They are sent beside the messages, once; lists that continue each other are one session."""
     first = [request(part("user-prompt", "Hi."), instructions="Old.")]

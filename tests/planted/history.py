@@ -219,7 +219,7 @@ every request is the first one's vendor's
 
 logs/importer.py: logs/test_chat_jsonl.py
 rows of several chats in a list are one
-- if held is record.value or not records:
+- if held is record.value or not records or not mixed:
 + if True:
 
 logs/bodies.py: logs/test_ai_sdk.py
@@ -257,6 +257,16 @@ the project of a run is its conversation
 + id=first_text(run, *CONVERSATION),
 what a graph repeats is said twice
 - answer = answer[len(sent) :]
++ pass
+
+logs/pydantic_ai.py: logs/test_pydantic_ai.py
+a history that goes on as another conversation is divided
+- rules=_rules, read=_messages, mixed=False),
++ rules=_rules, read=_messages),
+
+history/formats/responses.py: history/formats/test_responses.py
+the name of a tool that a stream repeats is doubled
+- name = "" if name in call["name"] else name
 + pass
 
 history/formats/openai_responses.py: agent/test_wire.py

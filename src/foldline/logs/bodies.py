@@ -31,6 +31,7 @@ def read_bodies(
     key: str,
     rules: Callable[[Object], Sequence[str]],
     read: Callable[[Object], Iterable[Message]],
+    mixed: bool = True,
 ) -> tuple[Session, ...]:
     """
     Return the conversations in *document*, each of which may go on in a later request.
@@ -39,9 +40,10 @@ def read_bodies(
         key: The field of a body that has its messages.
         rules: Gives the system instructions of a body.
         read: Gives the messages that an item is.
+        mixed: Whether a bare list may hold several conversations.
     """
     recordings: list[Recording] = []
-    for body, records in lists_in(document, key):
+    for body, records in lists_in(document, key, mixed=mixed):
         front = map(Message.system, filter(None, rules(body)))
         said = read_all(records, read, "the message")
         messages = (*front, *with_ids(said))

@@ -221,9 +221,13 @@ def by_lists(
 
 
 def lists_in(
-    document: Document, *keys: str, item: str = "message"
+    document: Document, *keys: str, item: str = "message", mixed: bool = True
 ) -> Iterator[tuple[Object, Sequence[Record]]]:
-    """Give the fields and items of each conversation; bare items are sorted by what names theirs."""
+    """
+    Give the fields and items of each conversation; bare items are sorted by what names theirs.
+
+    Those of a list stay together where it may not be *mixed*.
+    """
     if not holds_lists(document, *keys):
         for id, records in _by_conversation(document.records).items():
             yield {"id": id}, records
@@ -240,7 +244,7 @@ def lists_in(
             Record(f"{record.place}: {item} {number}", value)
             for number, value in enumerate(_listed(held, keys))
         ]
-        if held is record.value or not records:
+        if held is record.value or not records or not mixed:
             yield held, records
         else:
             found = _by_conversation(records)

@@ -132,6 +132,7 @@ PYDANTIC_AI = Importer(
     name="pydantic-ai",
     description="message history of Pydantic AI (JSON)",
     matches=_matches,
-    read=partial(read_bodies, key="messages", rules=_rules, read=_messages),
+    # A history that goes on as another conversation has the names of both.
+    read=partial(read_bodies, key="messages", rules=_rules, read=_messages, mixed=False),
 )
 """The importer of Pydantic AI's message histories."""

@@ -144,7 +144,7 @@ def test_a_chat_stream_is_put_together() -> None:
 
 
 def test_calls_of_a_chat_stream_stay_apart_without_numbers() -> None:
-    """Some vendors number no calls, and repeat the id in each piece of one, also in a log."""
+    """Some vendors number no calls, and repeat id and name in each piece of one, also in a log."""
 
     def call(own_id: str, arguments: str) -> dict[str, Any]:
         function = {"name": "look", "arguments": arguments}
@@ -153,10 +153,33 @@ def test_calls_of_a_chat_stream_stay_apart_without_numbers() -> None:
     pieces = (("c1", '{"at"'), ("c1", ":1}"), ("c2", '{"at":2}'))
     message = streamed(CHAT, *(call(*piece) for piece in pieces))
 
-    assert [(one.id, one.arguments) for one in message.tool_calls] == [
-        ("c1", '{"at":1}'),
-        ("c2", '{"at":2}'),
-    ]
+    assert message.tool_calls == (
+        ToolCallPart("c1", "look", '{"at":1}'),
+        ToolCallPart("c2", "look", '{"at":2}'),
+    )
+
+
+def test_a_name_that_comes_in_pieces_is_whole() -> None:
+    """What another piece says of a name goes on with it."""
+    pieces: tuple[dict[str, Any], ...] = (
+        {"id": "c1", "function": {"name": "look_", "arguments": ""}},
+        {"function": {"name": "up", "arguments": "{}"}},
+    )
+    events = ({"choices": [{"delta": {"tool_calls": [one]}}]} for one in pieces)
+
+    assert streamed(CHAT, *events).tool_calls == (ToolCallPart("c1", "look_up", "{}"),)
+
+
+def test_a_custom_call_of_a_chat_stream_is_whole() -> None:
+    """Its input is a text, which comes in pieces too."""
+    pieces: tuple[dict[str, Any], ...] = (
+        {"id": "c1", "type": "custom", "custom": {"name": "patch", "input": "*** "}},
+        {"custom": {"input": "Begin"}},
+        {"index": 0},
+    )
+    events = ({"choices": [{"delta": {"tool_calls": [one]}}]} for one in pieces)
+
+    assert streamed(CHAT, *events).tool_calls == (ToolCallPart("c1", "patch", "*** Begin"),)
 
 
 def test_an_anthropic_stream_is_put_together() -> None:

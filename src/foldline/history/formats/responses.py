@@ -36,6 +36,7 @@ REASONING = ("reasoning_content", "reasoning")
 _TEXTS = ("content", "refusal", *REASONING)
 _UNSAID: Object = {"role": "assistant", "content": None}
 _GROWING = frozenset({"text", "summary", "data", "signature"})
+_ARGUMENTS = {"function": "arguments", "custom": "input"}
 _CUT_OFF = "the stream holds no whole response"
 _COMPACTED = "response.compaction"
 _COMPACTIONS = frozenset({"compaction", "compaction_summary"})
@@ -202,14 +203,17 @@ class ChatStream:
         return delta, [self._call(one) for one in calls]
 
     def _call(self, delta: Object) -> tuple[int, str, str, str]:
-        own_id, function = maybe_text(delta.get("id")), maybe_object(delta.get("function"))
-        name, arguments = maybe_text(function.get("name")), maybe_text(function.get("arguments"))
+        own_id, kind = maybe_text(delta.get("id")), "custom" if "custom" in delta else "function"
+        said = maybe_object(delta.get(kind))
+        name, arguments = maybe_text(said.get("name")), maybe_text(said.get(_ARGUMENTS[kind]))
         slot = self._slot(maybe_count(delta.get("index")), own_id)
         call = self._calls[slot]
-        if own_id in call["id"]:
-            own_id = ""
+        # Some vendors repeat both in each piece.
+        own_id = "" if own_id in call["id"] else own_id
+        name = "" if name in call["name"] else name
         for key, piece in (("id", own_id), ("name", name), ("arguments", arguments)):
             call[key] += [piece] if piece else []
+        call["type"] = [kind] if said else call["type"]
         return slot, own_id, name, arguments
 
     def _slot(self, index: int, own_id: str) -> int:
@@ -217,7 +221,7 @@ class ChatStream:
         slot = self._slots.get(index)
         if slot is None or (own_id and self._calls[slot]["id"] not in ([], [own_id])):
             slot = self._slots[index] = len(self._calls)
-            self._calls.append({"id": [], "name": [], "arguments": []})
+            self._calls.append({"id": [], "type": ["function"], "name": [], "arguments": []})
         return slot
 
     def _detail(self, delta: Object) -> None:
@@ -238,12 +242,14 @@ class ChatStream:
         if self._details:
             message["reasoning_details"] = self._details
         if self._calls:
-            joined = [{key: "".join(call[key]) for key in call} for call in self._calls]
-            message["tool_calls"] = [
-                {"id": call.pop("id"), "type": "function", "function": call} for call in joined
-            ]
+            message["tool_calls"] = list(map(_whole_call, self._calls))
         choice = {"message": message, "finish_reason": self.finish or None}
         return {**self._response, "choices": [choice]}
+
+
+def _whole_call(pieces: dict[str, list[str]]) -> Object:
+    own_id, kind, name, arguments = map("".join, pieces.values())
+    return {"id": own_id, "type": kind, kind: {"name": name, _ARGUMENTS[kind]: arguments}}
 
 
 def first_choice(fields: Object) -> Object:
