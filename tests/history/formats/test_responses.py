@@ -160,7 +160,7 @@ def test_calls_of_a_chat_stream_stay_apart_without_numbers() -> None:
 
 
 def test_a_name_that_comes_in_pieces_is_whole() -> None:
-    """What another piece says of a name goes on with it."""
+    """A later piece of a name is appended to it."""
     pieces: tuple[dict[str, Any], ...] = (
         {"id": "c1", "function": {"name": "look_", "arguments": ""}},
         {"function": {"name": "up", "arguments": "{}"}},
