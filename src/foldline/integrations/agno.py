@@ -14,13 +14,13 @@ from foldline.agent.arguments import RequestOptions, by_refusal
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect
-from foldline.guests import REDUCTION_KEY, GuestView, kept_reduction, new_reduction
+from foldline.guests import GuestView, kept_reduction, new_reduction, newest_kept
 from foldline.integrations.agno_messages import AgnoCodec
 from foldline.providers.vendors.failure import read_overflow
 
 
 _Model = TypeVar("_Model", bound=Model)
-# Under which OpenAI's Responses and Gemini's Interactions go on from all that they have seen.
+# By these OpenAI's Responses and Gemini's Interactions continue from all that they have seen.
 _CHAINED = frozenset({"response_id", "interaction_id"})
 # Anthropic and Bedrock count apart what they read from a cache.
 _COUNT_APART = frozenset({"Claude", "AwsBedrock"})
@@ -79,8 +79,7 @@ class _Request:
         self._view: _View = vars(model)["_foldline"]
         self._messages, self.is_last = messages, isinstance(messages, _Shown)
         answers = [one for one in messages if one.role == model.assistant_message_role]
-        noted = (one.provider_data or {} for one in reversed(answers))
-        self._held = next((one for one in noted if REDUCTION_KEY in one), {})
+        self._held = newest_kept([one.provider_data for one in answers])
         self._made: dict[str, str] = {}
         self._sent = 0
         self._facts: RequestOptions = {

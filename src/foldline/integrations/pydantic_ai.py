@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 from pydantic_ai.models import ModelRequestContext
 
 from foldline.agent.reducer import HistoryReducer
-from foldline.guests import REDUCTION_KEY, GuestView, kept_reduction, new_reduction
+from foldline.guests import GuestView, kept_reduction, new_reduction, newest_kept
 from foldline.integrations.pydantic_ai_messages import PydanticAICodec
 
 
@@ -53,8 +53,7 @@ class FoldlineCapability(AbstractCapability[Any]):
         """Return the request with the view, for this attempt alone."""
         messages = request_context.messages
         answers = [one for one in messages if isinstance(one, ModelResponse)]
-        noted = (one.metadata or {} for one in reversed(answers))
-        held = next((one for one in noted if REDUCTION_KEY in one), {})
+        held = newest_kept([one.metadata for one in answers])
         asked = [one.instructions for one in messages if isinstance(one, ModelRequest)]
         parameters = request_context.model_request_parameters
         reduced = await self._view.reduce(

@@ -14,13 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from foldline.reduction.dates import Day, days_of, years_of
-from foldline.reduction.numerals import (
-    MARKS,
-    NUMBER,
-    in_digits,
-    numbers_of,
-    readings,
-)
+from foldline.reduction.numerals import MARKS, NUMBER, in_digits, numbers_of, readings
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.siblings import Siblings
 from foldline.reduction.sources import TextParts, alike, texts_of
