@@ -20,9 +20,11 @@ from foldline.threads.row import (
     Runs,
     StoredRow,
     check_chain,
+    encode_payload,
     extend_history,
     read_body,
     read_chain,
+    read_messages,
     read_row,
     read_rows,
     seal_of,
@@ -216,14 +218,27 @@ def test_rows_are_read_as_each_alone(vault: Vault) -> None:
         assert [one.counts for one in known] == single
         assert [read_body(one.body) for one in single] == messages
         assert [one.message for one in known] == messages
+        assert read_messages(rows, vault) == messages
 
 
 def test_a_row_of_another_role_than_its_message_is_damage() -> None:
     """A user message that is marked as a system message is an error that names its number."""
     (row,), _ = _rows([Message.user("hi")])
 
-    with pytest.raises(StoreCorruptError, match="message row 0 is marked with another role"):
-        read_rows([replace(row, system=True)], Vault())
+    for read in (read_rows, read_messages):
+        with pytest.raises(StoreCorruptError, match="message row 0 is marked with another role"):
+            read([replace(row, system=True)], Vault())
+
+
+@pytest.mark.parametrize("payload", [b"", encode_payload((0, 1, 5, bytes(32), b"u\xff"))])
+def test_of_many_rows_the_one_that_cannot_be_read_is_named(payload: bytes) -> None:
+    """Rows that are read at once are an error that names the one without a message."""
+    rows, _ = _rows([Message.user("a"), Message.user("b"), Message.user("c")])
+    rows[1] = replace(rows[1], data=bytes(32) + payload)
+
+    for read in (read_rows, read_messages):
+        with pytest.raises(StoreCorruptError, match="message row 1 cannot be read"):
+            read(rows, Vault())
 
 
 def test_without_a_cipher_a_row_is_its_seal_and_plain_counts() -> None:
