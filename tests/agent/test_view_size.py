@@ -1,5 +1,7 @@
 """Quotes beside a summary make no view larger than it was."""
 
+from collections.abc import Callable
+
 import pytest
 
 from foldline.agent.reducer import HistoryReducer
@@ -12,8 +14,16 @@ from foldline.testing.summarizer import ScriptedSummarizer
 from tests.agent.test_reducer import TEXT, reducer
 
 
-@pytest.mark.parametrize("layers", [False, True])
-def test_quotes_make_no_view_larger(*, layers: bool) -> None:
+def _alike(_: int) -> str:
+    return TEXT * 2
+
+
+def _of_many_lengths(turn: int) -> str:
+    return " ".join(f"w{turn * at % 97}" for at in range(5 + turn * 41 % 60))
+
+
+@pytest.mark.parametrize(("layers", "said"), [(0, _alike), (1, _alike), (1, _of_many_lengths)])
+def test_quotes_make_no_view_larger(layers: int, said: Callable[[int], str]) -> None:
     """Where users say nearly all, a fold quotes less of them rather than send more than before."""
     config = HistoryReductionConfig(
         target_count=4, summarization_threshold=2, use_single_summary=not layers
@@ -21,7 +31,7 @@ def test_quotes_make_no_view_larger(*, layers: bool) -> None:
     one, history, state = HistoryReducer(config), History(), None
     folds = 0
     for turn in range(60):
-        history.append(Message.user(f"Order {turn} of the {turn}th customer: {TEXT * 2}"))
+        history.append(Message.user(f"Order {turn} of the {turn}th customer: {said(turn)}"))
         before = view_tokens(history, state)
         reduced = one.reduce_sync(history, state=state)
         if reduced.event.status == "performed":

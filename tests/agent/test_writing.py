@@ -73,8 +73,12 @@ class Loop:
             self.add(self._step(at))
 
     def add(self, new: list[Item]) -> None:
-        """Append *new*, and check that the view is what is written of all of it at once."""
+        """Append a copy of *new*, and check the view."""
         self.items += copy.deepcopy(new)
+        self.check()
+
+    def check(self) -> None:
+        """Check that the view is what is written of all items at once."""
         ours, theirs = (
             self._write(known, copy.deepcopy(self.items)) for known in (self._known, KnownLists(0))
         )
@@ -190,7 +194,19 @@ def test_a_system_message_in_between_is_where_the_format_has_it(format: NativeFo
     loop.add(loop.step(50))
 
 
-@pytest.mark.parametrize("parts", ["as u a u", "asu a u", "as a u", "a s u a", "u s u a s a u"])
+@pytest.mark.parametrize("format", STEPS)
+def test_an_object_that_is_said_again_is_there_each_time(format: NativeFormat) -> None:
+    """A loop that says "Go on." with one dictionary has it in the view as often as it said it."""
+    loop, go_on = Loop(format), {"role": "user", "content": "Go on."}
+    said: Item = {"role": "assistant", "content": "So I did."}
+    for new in ([{**said}], [{**said}], loop.step(50), [{**said}], [said, go_on, said], [said]):
+        loop.items += [*new, go_on]
+        loop.check()
+
+
+@pytest.mark.parametrize(
+    "parts", ["as u a u", "asu a u", "as a u", "a s u a", "u s u a s a u", "asaa us", "asa aas uus"]
+)
 def test_a_system_message_that_waits_for_its_place_is_never_lost(parts: str) -> None:
     """What comes after it in Anthropic's may stand before it, and what comes later goes on from there."""
     loop = Loop(ANTHROPIC)

@@ -1,6 +1,7 @@
 """A view in the caller's form, in which what is unchanged is the caller's own object."""
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from operator import is_
 from typing import Any, TypeAlias
@@ -181,7 +182,9 @@ class _Sources:
     def last_turn(self, view: Sequence[Message], found: list[Any]) -> tuple[int, int]:
         """Return where in *view* and in *found* the newest turn begins that is one by itself."""
         given, places = self._items.kept, self._items.made.places
-        where = {id(item): at for at, item in enumerate(found)}
+        # A program may say the same thing again with the same object: that has several places.
+        held = Counter(id(given[at]) for at in {places[at] for at in self._indexes.values()})
+        where = {id(item): at for at, item in enumerate(found) if held[id(item)] == 1}
         for at in range(len(view) - 1, 0, -1):
             index = self._indexes.get(id(view[at]))
             if index is None or places[index] == places[index - 1]:
