@@ -44,6 +44,12 @@ a line that is there twice is read once
 a text is read as often as a file asks
 - if len({*places}.intersection(range(len(table)))) < len(places):
 + if {*places} - {*range(len(table))}:
+each earlier reduction has its own shortened messages
+- {"summary_content": "", "quotes": (), "shortened": (), "previous": None}
++ {"summary_content": "", "quotes": (), "previous": None}
+those that earlier versions stored are lost
+- {"shortened": tuple(_picked(table, one.shortened))} if one.shortened else {}
++ {"shortened": tuple(_picked(table, one.shortened))}
 
 reduction/draft.py: reduction/test_fold.py
 the summary before is forgotten

@@ -1,9 +1,9 @@
 """
 What a reduction carries of those before it: a few of them, stored without what they share.
 
-Most lines and quotes of a reduction are also those of the next one. So a stored reduction has a table
-of lines and one of quotes, and those before it name places in them. The tables begin with what the
-reduction itself holds, which is not written again.
+Most lines, quotes and shortened messages of a reduction are also those of the next one. So a stored
+reduction has a table of each, and those before it name places in them. The tables begin with what
+the reduction itself holds, which is not written again.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from foldline.history.codec import canonical_json
 from foldline.reduction.quotes import Quote
+from foldline.reduction.shortening import Shortened
 from foldline.reduction.stride import FOLD_STRIDE
 
 
@@ -27,7 +28,7 @@ _MOST = 64
 # The digits of a place in a table, and a comma.
 _PLACE = 5
 # In the tables, or said by the order.
-_SHARED = {"summary_content": "", "quotes": (), "previous": None}
+_SHARED = {"summary_content": "", "quotes": (), "shortened": (), "previous": None}
 _State = TypeVar("_State", bound=Struct)
 _Item = TypeVar("_Item", bound=Hashable)
 
@@ -44,6 +45,9 @@ class Carrier(Struct, frozen=True, kw_only=True):
     quotes: tuple[Quote, ...]
     """What is quoted in it."""
 
+    shortened: tuple[Shortened, ...]
+    """The messages that it shows shortened."""
+
     number: int
     """How many reductions were made up to it."""
 
@@ -51,7 +55,7 @@ class Carrier(Struct, frozen=True, kw_only=True):
     """How it was made: one that was made otherwise does not take its place."""
 
 
-class Earlier(Struct, frozen=True, kw_only=True):
+class Earlier(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An earlier reduction as it is stored."""
 
     fields: Raw
@@ -63,8 +67,11 @@ class Earlier(Struct, frozen=True, kw_only=True):
     quotes: tuple[int, ...]
     """The places of its quotes."""
 
+    shortened: tuple[int, ...] = ()
+    """The places of its shortened messages; in earlier versions they are among the fields."""
 
-class Carried(Struct, frozen=True, kw_only=True):
+
+class Carried(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The earlier reductions as they are stored, and the rest of both tables."""
 
     earlier: Annotated[tuple[Earlier, ...], Meta(max_length=_MOST)]
@@ -75,6 +82,9 @@ class Carried(Struct, frozen=True, kw_only=True):
 
     quotes: tuple[Quote, ...]
     """The quotes that the reduction itself does not have."""
+
+    shortened: tuple[Shortened, ...] = ()
+    """The shortened messages that the reduction itself does not have."""
 
 
 class _Table(Generic[_Item]):
@@ -125,18 +135,19 @@ def kept(newest: Carrier, earlier: Sequence[Carrier]) -> list[Struct]:
         firsts.setdefault(one.kind, at)
         oldest[one.kind, ages[at].bit_length()] = at
     recent = [at for at, age in enumerate(ages) if age < FOLD_STRIDE]
-    lines, quotes = {*newest.lines}, {*newest.quotes}
+    held = [{*table} for table in _tables(newest)]
     room, found = len(canonical_json(newest.state)) + _ROOM, set[int]()
     spread = dict.fromkeys([*firsts.values(), *oldest.values()])
     for nth, at in enumerate(islice(dict.fromkeys([*spread, *recent]), _MOST)):
         if nth == len(spread):
             room = min(room, _ROOM)
         one = earlier[at]
-        new = _fields(one.state), [*{*one.lines} - lines], [*{*one.quotes} - quotes]
-        size = len(canonical_json(new)) + _PLACE * (len(one.lines) + len(one.quotes))
+        tables = _tables(one)
+        new = [[*{*table} - seen] for table, seen in zip(tables, held, strict=True)]
+        size = len(canonical_json((_fields(one.state), *new))) + _PLACE * sum(map(len, tables))
         if at == 0 or size <= room:
-            lines.update(one.lines)
-            quotes.update(one.quotes)
+            for table, seen in zip(tables, held, strict=True):
+                seen.update(table)
             found.add(at)
             room -= size
     return [earlier[at].state for at in sorted(found)]
@@ -145,15 +156,18 @@ def kept(newest: Carrier, earlier: Sequence[Carrier]) -> list[Struct]:
 def packed(newest: Carrier, earlier: Iterable[Carrier]) -> Carried:
     """Return the stored form of the *earlier* reductions, which *newest* carries."""
     lines, quotes = _Table(newest.lines), _Table(newest.quotes)
+    shortened = _Table(newest.shortened)
     stored = tuple(
         Earlier(
             fields=Raw(msgspec.json.encode(_fields(one.state))),
             lines=lines.add(one.lines),
             quotes=quotes.add(one.quotes),
+            shortened=shortened.add(one.shortened),
         )
         for one in earlier
     )
-    return Carried(earlier=stored, lines=lines.rest, quotes=quotes.rest)
+    rests = lines.rest, quotes.rest, shortened.rest
+    return Carried(earlier=stored, lines=rests[0], quotes=rests[1], shortened=rests[2])
 
 
 def unpacked(newest: Carrier, carried: Carried, kind: type[_State]) -> list[_State]:
@@ -161,17 +175,20 @@ def unpacked(newest: Carrier, carried: Carried, kind: type[_State]) -> list[_Sta
     Return the reductions that *newest* has *carried*, the newest first, each of them a *kind*.
 
     Raises:
-        msgspec.ValidationError: They are none, or their lines and quotes are not in the tables.
+        msgspec.ValidationError: They are none, or what they hold is not in the tables.
     """
     lines, quotes = [*newest.lines, *carried.lines], [*newest.quotes, *carried.quotes]
-    return [
-        replace(
+    table, states = [*newest.shortened, *carried.shortened], list[_State]()
+    for one in carried.earlier:
+        shortened = {"shortened": tuple(_picked(table, one.shortened))} if one.shortened else {}
+        state = replace(
             msgspec.json.decode(one.fields, type=kind),
             summary_content="\n".join(_picked(lines, one.lines)),
             quotes=tuple(_picked(quotes, one.quotes)),
+            **shortened,
         )
-        for one in carried.earlier
-    ]
+        states.append(state)
+    return states
 
 
 def linked(newest: _State, earlier: Sequence[Struct]) -> _State:
@@ -180,6 +197,10 @@ def linked(newest: _State, earlier: Sequence[Struct]) -> _State:
     for one in reversed(earlier):
         previous = replace(one, previous=previous)
     return replace(newest, previous=previous)
+
+
+def _tables(one: Carrier) -> tuple[Sequence[Hashable], ...]:
+    return one.lines, one.quotes, one.shortened
 
 
 def _fields(state: Struct) -> dict[str, object]:

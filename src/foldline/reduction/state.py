@@ -447,6 +447,7 @@ def _carrier(state: HistoryReductionState) -> Carrier:
         state=state,
         lines=state.summary_content.split("\n"),
         quotes=state.quotes,
+        shortened=state.shortened,
         number=state.number,
         kind=state.made_with,
     )
