@@ -1,4 +1,4 @@
-"""Bugs of the command."""
+"""Bugs of the command, of what tests are given, and of guests."""
 
 from tests.planted.bug import bugs_in
 
@@ -71,4 +71,15 @@ the fold of an agent explains the requests of every thread
 a breakpoint is taken for a change
 - if name not in _MARKS
 + if name
+
+guests/answers.py: guests/test_answers.py
+a change of another text is applied
+- if not chain or _name(text) == name:
++ if text:
+all answers are read for one reduction
+- if 0 < len(self._texts) < _MOST:
++ if self._texts:
+one answer that is gone takes all reductions away
+- (_chain(texts[: at + 1]) for at in reversed(range(len(texts))))
++ (_chain(texts) for _ in texts)
 """)
