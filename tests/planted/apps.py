@@ -73,13 +73,10 @@ a breakpoint is taken for a change
 + if name
 
 guests/answers.py: guests/test_answers.py
-a change of another text is applied
-- if not chain or _name(text) == name:
+a link of another series is taken
+- if not links or _name(text) == name:
 + if text:
 all answers are read for one reduction
-- if 0 < len(self._texts) < _MOST:
-+ if self._texts:
-one answer that is gone takes all reductions away
-- (_chain(texts[: at + 1]) for at in reversed(range(len(texts))))
-+ (_chain(texts) for _ in texts)
+- self._links if len(self._links) < _MOST else []
++ self._links
 """)
