@@ -1,4 +1,4 @@
-"""Bugs of the command."""
+"""Bugs of the command, of what tests are given, and of guests."""
 
 from tests.planted.bug import bugs_in
 
@@ -71,4 +71,12 @@ the fold of an agent explains the requests of every thread
 a breakpoint is taken for a change
 - if name not in _MARKS
 + if name
+
+guests/answers.py: guests/test_answers.py
+a link of another series is taken
+- if not links or _name(text) == name:
++ if text:
+all answers are read for one reduction
+- self._links if len(self._links) < _MOST else []
++ self._links
 """)

@@ -39,11 +39,22 @@ what is carried has no bound
 - if at == 0 or size <= room:
 + if size:
 a line that is there twice is read once
-- if at in found:
-+ if False:
+- if len(places) == seen[item]:
++ if not places:
 a text is read as often as a file asks
 - if len({*places}.intersection(range(len(table)))) < len(places):
 + if {*places} - {*range(len(table))}:
+each earlier reduction has its own shortened messages
+- {"summary_content": "", "quotes": (), "shortened": (), "previous": None}
++ {"summary_content": "", "quotes": (), "previous": None}
+those that earlier versions stored are lost
+- {"shortened": tuple(shortened)} if shortened else {}
++ {"shortened": tuple(shortened)}
+
+reduction/series.py: reduction/test_series.py
+each link has all that is carried
+- if name not in places:
++ if name:
 
 reduction/draft.py: reduction/test_fold.py
 the summary before is forgotten

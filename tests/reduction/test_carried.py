@@ -17,6 +17,7 @@ from foldline.reduction.draft import FoldOptions
 from foldline.reduction.fold import fold
 from foldline.reduction.quotes import Quote
 from foldline.reduction.request import SummaryRequest, run_flow
+from foldline.reduction.shortening import Shortened
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.stride import is_kept
 from foldline.reduction.verdict import decide
@@ -102,6 +103,11 @@ def quote(index: int) -> Quote:
     return Quote(index=index, kind="user", role="user", text=f"{index:03} " + "x" * 96, tokens=40)
 
 
+def cleared(index: int) -> Shortened:
+    note = f"[Result of look cleared: message {index}. {'x' * 96}]"
+    return Shortened(index=index, digest=f"{index:064x}", tokens=40, note=note)
+
+
 def grown(*records: HistoryReductionState) -> HistoryReductionState:
     """Return the last of *records*, each of which carries the one before it."""
     state = records[0].carrying([])
@@ -173,6 +179,36 @@ def test_what_several_reductions_hold_is_stored_once() -> None:
     assert read.to_json() == state.to_json()
     assert all(state.to_json().count(quote(at).text.encode()) == 1 for at in range(300))
     assert len(state.to_json()) < 1.7 * len(new.to_json())
+
+
+def test_a_shortened_message_is_stored_once() -> None:
+    """A batch has those of the one before it too; what a fold has passed is there once as well."""
+    states = [
+        record(4, shortened=tuple(map(cleared, range(100)))).sealed(),
+        record(4, shortened=tuple(map(cleared, range(150)))).sealed(),
+        record(90, shortened=tuple(map(cleared, range(100, 200)))).sealed(),
+    ]
+    state = grown(*states)
+
+    read = HistoryReductionState.from_json(state.to_json())
+    assert read == state
+    assert [(len(one.shortened), one.is_whole) for one in read.chain()] == [
+        (100, True),
+        (150, True),
+        (100, True),
+    ]
+    assert all(state.to_json().count(cleared(at).note.encode()) == 1 for at in range(200))
+
+
+def test_shortened_messages_in_an_earlier_reduction_are_read() -> None:
+    """Before they had a table, each reduction had its own of them."""
+    state = grown(record(1, shortened=(cleared(2), cleared(3))), record(2))
+    stored = msgspec.json.decode(state.to_json())
+    (earlier,) = stored["carried"]["earlier"]
+    assert earlier.pop("shortened") == [0, 1]
+    earlier["fields"]["shortened"] = stored["carried"].pop("shortened")
+
+    assert HistoryReductionState.from_json(msgspec.json.encode(stored)) == state
 
 
 def test_what_is_repeated_comes_back() -> None:

@@ -1,12 +1,12 @@
 """The middle that every foreign framework shares: its own messages in, its own messages out."""
 
+from foldline.guests.answers import AnsweredReductions
 from foldline.guests.blocks import with_thinking
 from foldline.guests.codec import GuestCodec
 from foldline.guests.kept import (
     REDUCTION_KEY,
     kept_reduction,
     new_reduction,
-    newest_kept,
     objects_in,
     reduced_in,
     rows_of,
@@ -21,13 +21,13 @@ __all__ = [
     "NO_RESPONSE",
     "OPENING_NOTE",
     "REDUCTION_KEY",
+    "AnsweredReductions",
     "GuestCodec",
     "GuestView",
     "blocking",
     "kept_reduction",
     "message_digest",
     "new_reduction",
-    "newest_kept",
     "objects_in",
     "opened",
     "prefix_digest",

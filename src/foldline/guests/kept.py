@@ -20,12 +20,6 @@ _WHOLE = "guest_object"
 _Object = TypeVar("_Object")
 
 
-def newest_kept(stores: Sequence[Mapping[str, object] | None]) -> Mapping[str, object]:
-    """Return the last of *stores*, those of a guest's answers, that keeps a reduction; else an empty one."""
-    empty: Mapping[str, object] = {}
-    return next((one for one in reversed(stores) if one and REDUCTION_KEY in one), empty)
-
-
 def kept_reduction(
     store: Mapping[str, object], key: str = REDUCTION_KEY
 ) -> HistoryReductionState | None:

@@ -14,7 +14,7 @@ from foldline.agent.arguments import RequestOptions, by_refusal
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect
-from foldline.guests import GuestView, kept_reduction, new_reduction, newest_kept
+from foldline.guests import AnsweredReductions, GuestView
 from foldline.integrations.agno_messages import AgnoCodec
 from foldline.providers.vendors.failure import read_overflow
 
@@ -79,11 +79,11 @@ class _Request:
         self._view: _View = vars(model)["_foldline"]
         self._messages, self.is_last = messages, isinstance(messages, _Shown)
         answers = [one for one in messages if one.role == model.assistant_message_role]
-        self._held = newest_kept([one.provider_data for one in answers])
+        self._kept = AnsweredReductions([one.provider_data for one in answers])
         self._made: dict[str, str] = {}
         self._sent = 0
         self._facts: RequestOptions = {
-            "state": kept_reduction(self._held),
+            "state": self._kept.state,
             "usage": _usage(model, answers),
             "tools": tools or [],
         }
@@ -104,7 +104,7 @@ class _Request:
 
     def _shown(self, reduced: ReducedHistory[Message]) -> list[Message]:
         self._facts["state"] = reduced.state
-        self._made = new_reduction(self._held, reduced.state)
+        self._made = self._kept.new(reduced.state)
         self._sent = reduced.event.reduced_tokens
         return _Shown(reduced.messages)
 

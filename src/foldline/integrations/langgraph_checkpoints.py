@@ -23,6 +23,12 @@ class FoldlineSaver(CheckpointReader):
     ) -> RunnableConfig:
         """Keep a checkpoint, with the values of the channels that are new."""
         held: Any = config.get("configurable", {})
+        async with self._writing.alone(self._key(held["thread_id"])):
+            return await self._put(config, held, checkpoint, metadata, new_versions)
+
+    async def _put(
+        self, config: RunnableConfig, held: Any, checkpoint: Any, metadata: Any, new_versions: Any
+    ) -> RunnableConfig:
         ns, parent = held.get("checkpoint_ns", ""), held.get("checkpoint_id")
         thread = await self._store.thread(self._key(held["thread_id"]))
         index = await self._indexes.of(thread)
@@ -56,8 +62,9 @@ class FoldlineSaver(CheckpointReader):
         value = self.serde.dumps_typed([list(writes), task_id, task_path])
         ns = held.get("checkpoint_ns", "")
         row = Row(call="writes", ns=ns, id=held["checkpoint_id"], value=value)
-        thread = await self._store.thread(self._key(held["thread_id"]))
-        await append(thread, row, held["thread_id"])
+        key = self._key(held["thread_id"])
+        async with self._writing.alone(key):
+            await append(await self._store.thread(key), row, held["thread_id"])
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete everything of a thread."""

@@ -11,6 +11,7 @@ from langgraph.checkpoint.base import (
     writes_sort_key,
 )
 
+from foldline.agent.cache import SingleFlight
 from foldline.guests import blocking
 from foldline.integrations.langgraph_index import RowIndex, RowIndexes
 from foldline.integrations.langgraph_rows import NAME_KEY, read_rows
@@ -27,6 +28,8 @@ class CheckpointReader(BaseCheckpointSaver[str]):
     ) -> None:
         super().__init__(serde=serde)
         self._store, self._tenant, self._indexes = store, tenant, RowIndexes()
+        # LangGraph writes all tasks of a step at once; without it they would conflict.
+        self._writing = SingleFlight()
 
     def _key(self, thread_id: str) -> ThreadKey:
         return ThreadKey.named(thread_id, tenant=self._tenant)

@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 from pydantic_ai.models import ModelRequestContext
 
 from foldline.agent.reducer import HistoryReducer
-from foldline.guests import GuestView, kept_reduction, new_reduction, newest_kept
+from foldline.guests import AnsweredReductions, GuestView
 from foldline.integrations.pydantic_ai_messages import PydanticAICodec
 
 
@@ -53,12 +53,12 @@ class FoldlineCapability(AbstractCapability[Any]):
         """Return the request with the view, for this attempt alone."""
         messages = request_context.messages
         answers = [one for one in messages if isinstance(one, ModelResponse)]
-        held = newest_kept([one.metadata for one in answers])
+        kept = AnsweredReductions([one.metadata for one in answers])
         asked = [one.instructions for one in messages if isinstance(one, ModelRequest)]
         parameters = request_context.model_request_parameters
         reduced = await self._view.reduce(
             messages,
-            state=kept_reduction(held),
+            state=kept.state,
             usage=(answers[-1].usage.input_tokens or None) if answers else None,
             instructions=asked[-1] if asked else None,
             tools=[
@@ -70,7 +70,7 @@ class FoldlineCapability(AbstractCapability[Any]):
                 for one in (*parameters.function_tools, *parameters.output_tools)
             ],
         )
-        self._made = new_reduction(held, reduced.state)
+        self._made = kept.new(reduced.state)
         return replace(request_context, messages=reduced.messages)
 
     async def after_model_request(

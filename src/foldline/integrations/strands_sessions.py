@@ -68,10 +68,12 @@ class FoldlineSessionRepository(SessionRepository):
         return None if found is None else SessionAgent.from_dict({**found.metadata})
 
     def update_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
-        """Keep the new state of an agent."""
+        """Keep the new state of an agent; after each tool Strands gives one in which only the time is new."""
         thread = self._thread(session_id, session_agent.agent_id)
-        values = session_agent.to_dict() | {"created_at": thread.metadata["created_at"]}
-        call_sync(thread.set_metadata, values)
+        held = {**thread.metadata}
+        values = session_agent.to_dict() | {"created_at": held["created_at"]}
+        if values != held | {"updated_at": values["updated_at"]}:
+            call_sync(thread.set_metadata, values)
 
     def create_multi_agent(
         self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any

@@ -1,13 +1,14 @@
 """
 What a reduction carries of those before it: a few of them, stored without what they share.
 
-Most lines and quotes of a reduction are also those of the next one. So a stored reduction has a table
-of lines and one of quotes, and those before it name places in them. The tables begin with what the
-reduction itself holds, which is not written again.
+Most lines, quotes and shortened messages of a reduction are also those of the next one. So a stored
+reduction has a table of each, and those before it name places in them. The tables begin with what
+the reduction itself holds, which is not written again.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
 from typing import Annotated, Generic, TypeVar
 
@@ -17,19 +18,22 @@ from msgspec.structs import replace
 
 from foldline.history.codec import canonical_json
 from foldline.reduction.quotes import Quote
+from foldline.reduction.shortening import Shortened
 from foldline.reduction.stride import FOLD_STRIDE
 
 
 # How many bytes earlier reductions may take, beside as many as the newest one does.
 _ROOM = 8192
-# How many there may be; what is read has no more text than so many times its own.
-_MOST = 64
+MOST_CARRIED = 64
+"""How many there may be; what is read has no more text than so many times its own."""
+
 # The digits of a place in a table, and a comma.
 _PLACE = 5
 # In the tables, or said by the order.
-_SHARED = {"summary_content": "", "quotes": (), "previous": None}
+_SHARED = {"summary_content": "", "quotes": (), "shortened": (), "previous": None}
 _State = TypeVar("_State", bound=Struct)
 _Item = TypeVar("_Item", bound=Hashable)
+_Found = TypeVar("_Found")
 
 
 class Carrier(Struct, frozen=True, kw_only=True):
@@ -44,6 +48,9 @@ class Carrier(Struct, frozen=True, kw_only=True):
     quotes: tuple[Quote, ...]
     """What is quoted in it."""
 
+    shortened: tuple[Shortened, ...]
+    """The messages that it shows shortened."""
+
     number: int
     """How many reductions were made up to it."""
 
@@ -51,7 +58,7 @@ class Carrier(Struct, frozen=True, kw_only=True):
     """How it was made: one that was made otherwise does not take its place."""
 
 
-class Earlier(Struct, frozen=True, kw_only=True):
+class Earlier(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An earlier reduction as it is stored."""
 
     fields: Raw
@@ -63,11 +70,14 @@ class Earlier(Struct, frozen=True, kw_only=True):
     quotes: tuple[int, ...]
     """The places of its quotes."""
 
+    shortened: tuple[int, ...] = ()
+    """The places of its shortened messages; in earlier versions they are among the fields."""
 
-class Carried(Struct, frozen=True, kw_only=True):
-    """The earlier reductions as they are stored, and the rest of both tables."""
 
-    earlier: Annotated[tuple[Earlier, ...], Meta(max_length=_MOST)]
+class Carried(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The earlier reductions as they are stored, and the rest of the tables."""
+
+    earlier: Annotated[tuple[Earlier, ...], Meta(max_length=MOST_CARRIED)]
     """The reductions, the newest first."""
 
     lines: tuple[str, ...]
@@ -76,30 +86,79 @@ class Carried(Struct, frozen=True, kw_only=True):
     quotes: tuple[Quote, ...]
     """The quotes that the reduction itself does not have."""
 
+    shortened: tuple[Shortened, ...] = ()
+    """The shortened messages that the reduction itself does not have."""
+
 
 class _Table(Generic[_Item]):
-    """What the newest reduction has of one sort, *own*, and what the others have beside it."""
+    """What reductions hold of one sort: what was there first, *own*, and what was added."""
 
     def __init__(self, own: Sequence[_Item]) -> None:
-        self._items, self._own = [*own], len(own)
-        self._places = {item: at for at, item in reversed([*enumerate(own)])}
+        self.items, self._own = [*own], len(own)
+
+    @cached_property
+    def _places(self) -> dict[_Item, list[int]]:
+        places: dict[_Item, list[int]] = {}
+        for at, item in enumerate(self.items):
+            places.setdefault(item, []).append(at)
+        return places
 
     def add(self, items: Iterable[_Item]) -> tuple[int, ...]:
         """Return the places of *items*; none has the place of another, though it is the same."""
-        found: dict[int, None] = {}
+        seen, found = Counter[_Item](), list[int]()
         for item in items:
-            at = self._places.setdefault(item, len(self._items))
-            if at in found:
-                at = len(self._items)
-            if at == len(self._items):
-                self._items.append(item)
-            found[at] = None
+            places = self._places.setdefault(item, [])
+            if len(places) == seen[item]:
+                places.append(len(self.items))
+                self.items.append(item)
+            found.append(places[seen[item]])
+            seen[item] += 1
         return tuple(found)
 
     @property
     def rest(self) -> tuple[_Item, ...]:
-        """What the newest reduction does not have."""
-        return tuple(self._items[self._own :])
+        """What was added."""
+        return tuple(self.items[self._own :])
+
+
+class Tables:
+    """The lines, quotes and shortened messages of reductions that are stored together."""
+
+    def __init__(
+        self, lines: Sequence[str], quotes: Sequence[Quote], shortened: Sequence[Shortened]
+    ) -> None:
+        """Begin with what is stored already."""
+        self._lines, self._quotes = _Table(lines), _Table(quotes)
+        self._shortened = _Table(shortened)
+
+    def stored(self, one: Carrier) -> Earlier:
+        """Return *one* as it is stored; the tables get what they do not have."""
+        return Earlier(
+            fields=Raw(msgspec.json.encode(_fields(one.state))),
+            lines=self._lines.add(one.lines),
+            quotes=self._quotes.add(one.quotes),
+            shortened=self._shortened.add(one.shortened),
+        )
+
+    @property
+    def rest(self) -> tuple[tuple[str, ...], tuple[Quote, ...], tuple[Shortened, ...]]:
+        """What they got."""
+        return self._lines.rest, self._quotes.rest, self._shortened.rest
+
+    def read(self, one: Earlier, kind: type[_State]) -> _State:
+        """
+        Return the reduction that is stored as *one*, a *kind*.
+
+        Raises:
+            msgspec.ValidationError: It is none, or what it holds is not in the tables.
+        """
+        shortened = picked(self._shortened.items, one.shortened)
+        return replace(
+            msgspec.json.decode(one.fields, type=kind),
+            summary_content="\n".join(picked(self._lines.items, one.lines)),
+            quotes=tuple(picked(self._quotes.items, one.quotes)),
+            **({"shortened": tuple(shortened)} if shortened else {}),
+        )
 
 
 def kept(newest: Carrier, earlier: Sequence[Carrier]) -> list[Struct]:
@@ -125,18 +184,19 @@ def kept(newest: Carrier, earlier: Sequence[Carrier]) -> list[Struct]:
         firsts.setdefault(one.kind, at)
         oldest[one.kind, ages[at].bit_length()] = at
     recent = [at for at, age in enumerate(ages) if age < FOLD_STRIDE]
-    lines, quotes = {*newest.lines}, {*newest.quotes}
+    held = [{*table} for table in _tables(newest)]
     room, found = len(canonical_json(newest.state)) + _ROOM, set[int]()
     spread = dict.fromkeys([*firsts.values(), *oldest.values()])
-    for nth, at in enumerate(islice(dict.fromkeys([*spread, *recent]), _MOST)):
+    for nth, at in enumerate(islice(dict.fromkeys([*spread, *recent]), MOST_CARRIED)):
         if nth == len(spread):
             room = min(room, _ROOM)
         one = earlier[at]
-        new = _fields(one.state), [*{*one.lines} - lines], [*{*one.quotes} - quotes]
-        size = len(canonical_json(new)) + _PLACE * (len(one.lines) + len(one.quotes))
+        tables = _tables(one)
+        new = [[*{*table} - seen] for table, seen in zip(tables, held, strict=True)]
+        size = len(canonical_json((_fields(one.state), *new))) + _PLACE * sum(map(len, tables))
         if at == 0 or size <= room:
-            lines.update(one.lines)
-            quotes.update(one.quotes)
+            for table, seen in zip(tables, held, strict=True):
+                seen.update(table)
             found.add(at)
             room -= size
     return [earlier[at].state for at in sorted(found)]
@@ -144,16 +204,10 @@ def kept(newest: Carrier, earlier: Sequence[Carrier]) -> list[Struct]:
 
 def packed(newest: Carrier, earlier: Iterable[Carrier]) -> Carried:
     """Return the stored form of the *earlier* reductions, which *newest* carries."""
-    lines, quotes = _Table(newest.lines), _Table(newest.quotes)
-    stored = tuple(
-        Earlier(
-            fields=Raw(msgspec.json.encode(_fields(one.state))),
-            lines=lines.add(one.lines),
-            quotes=quotes.add(one.quotes),
-        )
-        for one in earlier
-    )
-    return Carried(earlier=stored, lines=lines.rest, quotes=quotes.rest)
+    tables = Tables(newest.lines, newest.quotes, newest.shortened)
+    stored = tuple(map(tables.stored, earlier))
+    lines, quotes, shortened = tables.rest
+    return Carried(earlier=stored, lines=lines, quotes=quotes, shortened=shortened)
 
 
 def unpacked(newest: Carrier, carried: Carried, kind: type[_State]) -> list[_State]:
@@ -161,17 +215,14 @@ def unpacked(newest: Carrier, carried: Carried, kind: type[_State]) -> list[_Sta
     Return the reductions that *newest* has *carried*, the newest first, each of them a *kind*.
 
     Raises:
-        msgspec.ValidationError: They are none, or their lines and quotes are not in the tables.
+        msgspec.ValidationError: They are none, or what they hold is not in the tables.
     """
-    lines, quotes = [*newest.lines, *carried.lines], [*newest.quotes, *carried.quotes]
-    return [
-        replace(
-            msgspec.json.decode(one.fields, type=kind),
-            summary_content="\n".join(_picked(lines, one.lines)),
-            quotes=tuple(_picked(quotes, one.quotes)),
-        )
-        for one in carried.earlier
-    ]
+    tables = Tables(
+        [*newest.lines, *carried.lines],
+        [*newest.quotes, *carried.quotes],
+        [*newest.shortened, *carried.shortened],
+    )
+    return [tables.read(one, kind) for one in carried.earlier]
 
 
 def linked(newest: _State, earlier: Sequence[Struct]) -> _State:
@@ -180,6 +231,10 @@ def linked(newest: _State, earlier: Sequence[Struct]) -> _State:
     for one in reversed(earlier):
         previous = replace(one, previous=previous)
     return replace(newest, previous=previous)
+
+
+def _tables(one: Carrier) -> tuple[Sequence[Hashable], ...]:
+    return one.lines, one.quotes, one.shortened
 
 
 def _fields(state: Struct) -> dict[str, object]:
@@ -197,7 +252,13 @@ def _defaults(kind: type[Struct]) -> dict[str, object]:
     return {one.name: one.default for one in msgspec.structs.fields(kind)}
 
 
-def _picked(table: Sequence[_Item], places: Sequence[int]) -> list[_Item]:
+def picked(table: Sequence[_Found], places: Sequence[int]) -> list[_Found]:
+    """
+    Return what *table* has at *places*.
+
+    Raises:
+        msgspec.ValidationError: There is no such place, or one is named twice.
+    """
     # A place that is named again and again would make much of a small text.
     if len({*places}.intersection(range(len(table)))) < len(places):
         message = "an earlier reduction names wrong places"

@@ -368,7 +368,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
         """
         number = self.number or 1 + max((one.number for one in earlier), default=0)
         alone = msgspec.structs.replace(self, number=number, previous=None)
-        return linked(alone, kept(_carrier(alone), [_carrier(one) for one in earlier]))
+        return linked(alone, kept(carrier_of(alone), [carrier_of(one) for one in earlier]))
 
     @property
     def made_with(self) -> tuple[str, CountingUnit]:
@@ -401,7 +401,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def _carried(self) -> Carried:
-        return packed(_carrier(self), [_carrier(one) for one in self.chain()][1:])
+        return packed(carrier_of(self), [carrier_of(one) for one in self.chain()][1:])
 
     @classmethod
     def from_json(cls, data: bytes | str) -> "HistoryReductionState":
@@ -412,7 +412,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
             FormatError: *data* is not a reduction, or was written by a newer foldline.
         """
         try:
-            return _readable(_with_earlier(_DECODER.decode(data)))
+            return readable(_with_earlier(_DECODER.decode(data)))
         except RecursionError:
             message = "not a reduction: nested too deeply"
         except TypeError:
@@ -437,22 +437,25 @@ def _with_earlier(stored: _Stored) -> HistoryReductionState:
     state = HistoryReductionState(**fields)
     if stored.carried is None:
         return state
-    made = linked(state, unpacked(_carrier(state), stored.carried, HistoryReductionState))
+    made = linked(state, unpacked(carrier_of(state), stored.carried, HistoryReductionState))
     vars(made)["_carried"] = stored.carried
     return made
 
 
-def _carrier(state: HistoryReductionState) -> Carrier:
+def carrier_of(state: HistoryReductionState) -> Carrier:
+    """Return *state* as what is carried."""
     return Carrier(
         state=state,
         lines=state.summary_content.split("\n"),
         quotes=state.quotes,
+        shortened=state.shortened,
         number=state.number,
         kind=state.made_with,
     )
 
 
-def _readable(state: HistoryReductionState) -> HistoryReductionState:
+def readable(state: HistoryReductionState) -> HistoryReductionState:
+    """Return *state*, read from a store, if this version can use it; else raise FormatError."""
     if state.format > STATE_FORMAT:
         raise NewerFormatError(what="reduction", found=state.format, known=STATE_FORMAT)
     for one in state.chain():

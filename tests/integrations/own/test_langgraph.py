@@ -12,6 +12,7 @@ from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph, add_messages
 from langgraph.prebuilt import create_react_agent
+from langgraph.types import Send
 
 from foldline.conversation.conversation import call_sync
 from foldline.errors import ThreadConflictError
@@ -263,6 +264,34 @@ def test_what_was_decided_before_a_prune_is_refused() -> None:
         call_sync(append, thread, row, "t")
 
     assert graph_on(saver).get_state(config("t")).values["words"] == ["a", "one 1", "two 2"]
+
+
+class WrittenStorage(MemoryStorage):
+    """Counts the commits that were tried."""
+
+    tried = 0
+
+    async def commit(self, *args: Any) -> None:
+        """Give way before it is made, as a database does."""
+        self.tried += 1
+        await asyncio.sleep(0)
+        await super().commit(*args)
+
+
+def test_tasks_of_one_step_write_without_conflicts() -> None:
+    """LangGraph writes for all of them at once; each commit that fails would be made again."""
+    storage = WrittenStorage()
+    graph: Any = StateGraph(State)
+    graph.add_node("one", lambda _: {"words": ["one"]})
+    graph.add_conditional_edges(START, lambda _: [Send("one", {}) for _ in range(20)])
+    app = graph.compile(checkpointer=FoldlineSaver(ThreadStore(storage)))
+
+    found = asyncio.run(app.ainvoke({"words": []}, config("t")))
+
+    assert found["words"] == ["one"] * 20
+    thread = call_sync(ThreadStore(storage).thread, "t")
+    assert thread.count > 20
+    assert storage.tried == thread.head.revision
 
 
 class AgentState(TypedDict, total=False):

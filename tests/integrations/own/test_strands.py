@@ -83,6 +83,23 @@ def test_an_agent_is_updated() -> None:
     assert (found.state, found.created_at) == ({"a": 2}, first.created_at)
 
 
+def test_an_agent_in_which_only_the_time_is_new_is_not_written() -> None:
+    """Strands gives one after each tool, and the reduction in it may be long."""
+    made = make()
+
+    def updated(state: dict[str, Any], at: str) -> str:
+        made.update_agent(SESSION, SessionAgent("guide / 1", state, {}, updated_at=at))
+        found = made.read_agent(SESSION, "guide / 1")
+        assert found is not None
+        assert found.state == state
+        return found.updated_at
+
+    first = made.read_agent(SESSION, "guide / 1")
+    assert first is not None
+    assert updated({"a": 1}, "later") == first.updated_at
+    assert updated({"a": 2}, "later") == "later"
+
+
 def test_what_is_not_there() -> None:
     """Reading gives None; writing to it, or making it twice, is the error of Strands."""
     made = make()
