@@ -178,11 +178,9 @@ def test_positions_become_ranges(positions: list[int], ranges: tuple[tuple[int, 
 
 def test_the_log_counts_every_reading() -> None:
     """A message in two requests was read twice; the log has the name of its summarizer."""
-    log = ReadingLog(DigestSummarizer())
-    assert log.name == DigestSummarizer().name
     messages = tuple(Message.user(f"Please call number {one}.") for one in range(3))
-    for message in (Message.system("rule"), *messages):
-        log.follow(message)
+    log = ReadingLog(DigestSummarizer(), (Message.system("rule"), *messages))
+    assert log.name == DigestSummarizer().name
 
     for given in (messages[:2], messages[1:]):
         request = SummaryRequest(messages=given, prompt="", budget=100)
