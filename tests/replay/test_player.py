@@ -179,7 +179,7 @@ def test_positions_become_ranges(positions: list[int], ranges: tuple[tuple[int, 
 def test_the_log_counts_every_reading() -> None:
     """A message in two requests was read twice; the log has the name of its summarizer."""
     messages = tuple(Message.user(f"Please call number {one}.") for one in range(3))
-    log = ReadingLog(DigestSummarizer(), (Message.system("rule"), *messages))
+    log = ReadingLog(DigestSummarizer(), messages)
     assert log.name == DigestSummarizer().name
 
     for given in (messages[:2], messages[1:]):

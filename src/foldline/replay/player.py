@@ -94,7 +94,7 @@ class Player:
         """
         self._tape = tape
         # A fold has the price of its summary: what wraps the digest is taken for a model.
-        self.log = ReadingLog(DigestSummarizer(counter=tape.counter), tape.messages)
+        self.log = ReadingLog(DigestSummarizer(counter=tape.counter), tape.said)
         self.reducer = HistoryReducer(
             config,
             summarizer=self.log if summarizer is None else summarizer,
@@ -243,14 +243,14 @@ class ReadingLog:
     is_code = True
     """What it passes on is a record already."""
 
-    def __init__(self, digest: DigestSummarizer, messages: Iterable[Message]) -> None:
-        """Record which of *messages* are read by *digest*, whose name stays, as its summaries do."""
+    def __init__(self, digest: DigestSummarizer, said: Sequence[Message]) -> None:
+        """Record which messages of *said* are read by *digest*, whose name its summaries keep."""
         self._digest = digest
         self.name = digest.name
         """The name of the digest."""
         # Kept alive, so that their identities are not given to other objects.
-        self._messages = [one for one in messages if one.role != "system"]
-        self._positions = {id(message): at for at, message in enumerate(self._messages)}
+        self._said = said
+        self._positions = {id(message): at for at, message in enumerate(said)}
         self._counts: Counter[int] = Counter()
         self._news: list[int] = []
         self._written: list[str] = []

@@ -37,8 +37,8 @@ class Transcript:
     """All that was said in a session, and where in it each value stands."""
 
     def __init__(self, tape: Tape, pattern: Pattern = identifiers) -> None:
-        """Lay out the messages of *tape* but the system messages, which no fold takes away."""
-        self.messages = tuple(one for one in tape.messages if one.role != "system")
+        """Lay out what was said on *tape*."""
+        self.messages = tape.said
         self.texts = tuple(map(said, self.messages))
         self.size, self.counter = tape.size, tape.counter
         self.sizes = tuple(map(tape.size, self.messages))
@@ -113,8 +113,6 @@ def _words(text: str) -> set[str]:
 class Moment(Struct, frozen=True, kw_only=True):
     """One model call of a session that is played."""
 
-    # Which call it is, counted from 1.
-    number: int
     # How many messages had been said, system messages not counted; the answer is the next one.
     index: int
     # None if the recording ends before.
@@ -166,11 +164,10 @@ def moments(
 ) -> Iterator[Moment]:
     """Yield each model call of *tape*: one before every message of the assistant."""
     player = Player(tape, config, summarizer=summarizer, budget=budget)
-    for number, position in enumerate(model_turns(tape), start=1):
+    for position in model_turns(tape):
         first, request = player.call(position)
         is_answered = position < len(tape.messages)
         yield Moment(
-            number=number,
             index=len(player.history),
             answer=tape.messages[position] if is_answered else None,
             view=tuple(request),
