@@ -1,7 +1,6 @@
 """A session on its way through a reducer."""
 
 import asyncio
-from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -17,9 +16,7 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.request import SummaryRequest
 from foldline.replay.player import ReadingLog, Replay, play, spans
 from foldline.replay.tape import Tape
-
-
-MakeTape = Callable[..., Tape]
+from tests.replay.conftest import MakeTape
 
 
 def _config(**fields: Any) -> HistoryReductionConfig:
