@@ -1,10 +1,10 @@
 """The command, run inside the process of the tests."""
 
 import asyncio
-import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """Return what runs the command in an empty folder, with *stdin* as its standard input."""
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments: str | Path, stdin: bytes = b"") -> Outcome:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+    def call(
+        *arguments: str | Path, stdin: bytes = b"", kind: type[TextIOWrapper] = TextIOWrapper
+    ) -> Outcome:
+        monkeypatch.setattr(sys, "stdin", kind(BytesIO(stdin), encoding="utf-8"))
         code = main([str(argument) for argument in arguments])
         said = capsys.readouterr()
         return Outcome(code=code, out=said.out, err=said.err)
@@ -43,7 +45,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return call
 
 
-class Typed(io.TextIOWrapper):
+class Typed(TextIOWrapper):
     """A standard input that a person types into."""
 
     def isatty(self) -> bool:
@@ -51,17 +53,12 @@ class Typed(io.TextIOWrapper):
 
 
 @pytest.fixture
-def type_lines(
-    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Outcome]:
+def type_lines(run: Run) -> Run:
     """Return what runs a command with arguments, and types lines into it until the input ends."""
 
     def call(arguments: Iterable[str], *lines: str | bytes) -> Outcome:
         data = b"".join((one.encode() if isinstance(one, str) else one) + b"\n" for one in lines)
-        monkeypatch.setattr(sys, "stdin", Typed(io.BytesIO(data), encoding="utf-8"))
-        code = main([*arguments])
-        said = capsys.readouterr()
-        return Outcome(code=code, out=said.out, err=said.err)
+        return run(*arguments, stdin=data, kind=Typed)
 
     return call
 

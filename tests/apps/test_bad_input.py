@@ -91,7 +91,6 @@ BAD = {
         "reduce good.json --behavior stop",
         "--behavior must be 'continue' or 'circuit-breaker', got",
     ),
-    "target of tokens": ("reduce good.json --unit tokens --target 5", "use --token-target"),
     "tokens of no tokens": (
         "plan good.json --unit messages --token-target 5",
         "no effect on messages: add --unit tokens",

@@ -131,23 +131,24 @@ def test_the_version_is_told(run: Run) -> None:
     assert outcome.out.startswith("foldline")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["threads", "--help"]])
-def test_a_list_of_commands_loads_none(tmp_path: Path, arguments: list[str]) -> None:
-    """Help and version load typer, and nothing of the package but the command line and errors."""
-    code = (
-        "import sys; from foldline.apps.cli.main import main; "
-        f"main({arguments}); print(*sorted(sys.modules), file=sys.stderr)"
-    )
+def _loaded(code: str, folder: Path) -> set[str]:
+    """Return the names of the modules that a process has loaded once it has run *code*."""
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
+        [sys.executable, "-c", f"{code}; import sys; print(*sys.modules, file=sys.stderr)"],
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": str(SOURCES)},
         capture_output=True,
         text=True,
         check=True,
     )
+    return set(done.stderr.split())
 
-    loaded = set(done.stderr.split())
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["threads", "--help"]])
+def test_a_list_of_commands_loads_none(tmp_path: Path, arguments: list[str]) -> None:
+    """Help and version load typer, and nothing of the package but the command line and errors."""
+    loaded = _loaded(f"from foldline.apps.cli.main import main; main({arguments})", tmp_path)
+
     own = {name for name in loaded if name.partition(".")[0] == "foldline"}
     assert "typer" in loaded
     assert loaded.isdisjoint({"rich", "msgspec", "asyncio", "sqlite3"})
@@ -163,21 +164,10 @@ def test_a_list_of_commands_loads_none(tmp_path: Path, arguments: list[str]) -> 
 
 def test_the_start_is_light(tmp_path: Path) -> None:
     """Neither the package nor the command's start loads what only commands need."""
-    code = (
-        "import sys, foldline, foldline.apps.cli.main; "
-        "print({name.partition('.')[0] for name in sys.modules} & {'rich', 'typer', 'click'}, "
-        "[name for name in sys.modules if name.startswith('foldline.replay')])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(SOURCES)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    loaded = _loaded("import foldline, foldline.apps.cli.main", tmp_path)
 
-    assert done.stdout == "set() []\n"
+    assert loaded.isdisjoint({"rich", "typer", "click"})
+    assert not [name for name in loaded if name.startswith("foldline.replay")]
 
 
 def test_a_missing_extra_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,13 +79,20 @@ def test_without_a_fold_it_says_so(run: Run, booking: Path) -> None:
 
 
 def test_a_configuration_can_be_given(run: Run, booking: Path, tmp_path: Path) -> None:
-    """A file says how to reduce, and options win over it."""
+    """A file says how to reduce, and options win over it; a model that it names is not asked."""
     path = tmp_path / "how.toml"
-    path.write_text('counting_unit = "messages"\ntarget_count = 4\nsummarization_threshold = 4\n')
+    how = 'counting_unit = "messages"\ntarget_count = 4\nsummarization_threshold = 4\n'
+    path.write_text(how)
+    named = tmp_path / "named.toml"
+    named.write_text(
+        f'{how}[summarizer_provider]\nprovider_key = "openai"\nmodel_name = "gpt-5-nano"\n'
+    )
 
     by_file = run("quality", booking, "--config", path, "--json").json()
 
     assert by_file["folds"] == run("quality", booking, *_SMALL, "--json").json()["folds"] > 0
+    assert by_file == run("quality", booking, "--config", named, "--json").json()
+    assert run("inspect", booking, "--config", named).code == 0
     never = run("quality", booking, "--config", path, "--threshold", "90", "--json").json()
     assert never["folds"] == 0
 

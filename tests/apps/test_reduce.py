@@ -3,6 +3,7 @@
 import gzip
 import json
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -159,14 +160,16 @@ def test_a_conversation_comes_from_the_standard_input(run: Run, chat: Path) -> N
     assert piped.out == packed.out == run("reduce", chat, *SMALL, "--json").out
 
 
+def _sessions(path: Path, names: Iterable[str]) -> None:
+    """Write a log with a session for each of *names*."""
+    said = {name: [{"role": "user", "content": f"I am {name}"}] for name in names}
+    lines = (json.dumps({"id": name, "messages": one}) for name, one in said.items())
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
 def test_one_of_several_sessions_is_chosen(run: Run, tmp_path: Path) -> None:
     """A session is found by number and by id; without a choice the command asks for one."""
-    lines = [
-        {"id": name, "messages": [{"role": "user", "content": f"I am {name}"}]}
-        for name in ("first", "second")
-    ]
-    text = "\n".join(json.dumps(line) for line in lines)
-    (tmp_path / "two.jsonl").write_text(text, encoding="utf-8")
+    _sessions(tmp_path / "two.jsonl", ("first", "second"))
 
     by_number = run("reduce", "two.jsonl", "--session", "2", "--json")
     named = run("formats", "two.jsonl", "--json").json()["sessions"][1]["id"]
@@ -181,11 +184,7 @@ def test_one_of_several_sessions_is_chosen(run: Run, tmp_path: Path) -> None:
 
 def test_a_number_of_the_list_goes_before_an_id(run: Run, tmp_path: Path) -> None:
     """The list says so; where an id looks like another's number a note names both."""
-    lines = [
-        {"id": name, "messages": [{"role": "user", "content": f"I am {name}"}]} for name in "0129"
-    ]
-    text = "\n".join(json.dumps(line) for line in lines)
-    (tmp_path / "four.jsonl").write_text(text, encoding="utf-8")
+    _sessions(tmp_path / "four.jsonl", "0129")
 
     listed = run("formats", "four.jsonl").out
     found = {

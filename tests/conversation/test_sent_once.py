@@ -74,33 +74,20 @@ async def test_a_double_click_is_answered_once(make: Make) -> None:
 
 
 @MAKERS
-async def test_an_open_message_is_resumed(make: Make) -> None:
-    """After a failure the same send continues the run of the agent that was at it."""
+@pytest.mark.parametrize("resumes", [False, True])
+async def test_an_open_message_is_resumed(make: Make, *, resumes: bool) -> None:
+    """After a failure the same send, or `resume`, goes on with the run; its id has the answer then."""
     models = ScriptedModel([ModelError("down"), "fine"]), ScriptedModel(["other"])
     async with MemoryStore() as store:
         with pytest.raises(ModelError):
             await make(await store.thread("t"), *models).send("hello", turn_id="id")
-        result = await make(await store.thread("t"), *models).send("hello", turn_id="id")
+        talk = make(await store.thread("t"), *models)
+        result = await (talk.resume() if resumes else talk.send("hello", turn_id="id"))
         again = await make(await store.thread("t"), *models).send("hello", turn_id="id")
         texts = await said(store)
 
+    assert result is not None
     assert (result.text, again.text) == ("fine", "fine")
-    assert texts == ["hello", "fine"]
-
-
-@MAKERS
-async def test_who_resumes_ends_the_turn(make: Make) -> None:
-    """What `resume` has answered is known under the id of the message."""
-    models = ScriptedModel([ModelError("down"), "fine"]), ScriptedModel(["other"])
-    async with MemoryStore() as store:
-        with pytest.raises(ModelError):
-            await make(await store.thread("t"), *models).send("hello", turn_id="id")
-        resumed = await make(await store.thread("t"), *models).resume()
-        again = await make(await store.thread("t"), *models).send("hello", turn_id="id")
-        texts = await said(store)
-
-    assert resumed is not None
-    assert (resumed.text, again.text) == ("fine", "fine")
     assert texts == ["hello", "fine"]
 
 

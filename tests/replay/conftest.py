@@ -1,6 +1,7 @@
 """Sessions of known shape to play."""
 
 from collections.abc import Callable
+from html.parser import HTMLParser
 from random import Random
 
 import pytest
@@ -21,6 +22,24 @@ class FourSigns:
 
     def count(self, text: str) -> int:
         return -(-len(text) // 4)
+
+
+class ReadPage(HTMLParser):
+    """Which elements and attributes a page has, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes.update(name for name, _ in attrs)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
 
 
 def _text(random: Random, words: int) -> str:

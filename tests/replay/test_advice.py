@@ -1,7 +1,5 @@
 """Which configuration is recommended for recorded sessions."""
 
-from collections.abc import Callable
-
 import pytest
 from msgspec.structs import replace
 
@@ -11,10 +9,8 @@ from foldline.reduction.prices import Prices
 from foldline.replay.advice import CANDIDATES, advice_on, changes_of
 from foldline.replay.bill import Terms, priced
 from foldline.replay.comparison import no_reduction
-from foldline.replay.tape import Tape
+from tests.replay.conftest import MakeTape
 
-
-MakeTape = Callable[..., Tape]
 
 DEAR = Prices(input=5, output=25)
 TERMS = Terms(prices=DEAR, summarizer=Prices(input=0.1, output=0.5))

@@ -1,7 +1,5 @@
 """What it costs without foldline, and where that is best."""
 
-from collections.abc import Callable
-
 import pytest
 from msgspec.structs import replace
 
@@ -13,9 +11,8 @@ from foldline.replay.bill import Terms, priced
 from foldline.replay.columns import describe, rows
 from foldline.replay.comparison import as_recorded, compare, needs_no_folding, no_reduction
 from foldline.replay.tape import Tape
+from tests.replay.conftest import MakeTape
 
-
-MakeTape = Callable[..., Tape]
 
 CONFIGS = {
     "often": HistoryReductionConfig(target_count=1, summarization_threshold=0),

@@ -1,6 +1,5 @@
 """What replays cost, and the least that they could."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 
@@ -19,9 +18,8 @@ from foldline.replay.optimum import optimal_bill, optimal_calls
 from foldline.replay.player import play
 from foldline.replay.record import ReplayReport
 from foldline.replay.tape import Tape
+from tests.replay.conftest import MakeTape
 
-
-MakeTape = Callable[..., Tape]
 
 PRICES = Prices(input=1, output=5, cached_read=0.1, cache_write=1.25, minimum_prefix=0)
 TWO = HistoryReductionConfig(counting_unit="messages", target_count=2, summarization_threshold=2)

@@ -30,10 +30,15 @@ def _billed(reports: tuple[ReplayReport, ...], **costs: float) -> list[ReplayRep
     ]
 
 
-def test_the_cheapest_is_named_with_what_to_paste(tool_tape: Callable[..., Tape]) -> None:
+@pytest.fixture(scope="module")
+def usual(tool_tape: Callable[..., Tape]) -> tuple[ReplayReport, ...]:
+    """Return what the usual configurations do with a session, without bills."""
+    return compare(tool_tape(40), USUAL, check=False).reports
+
+
+def test_the_cheapest_is_named_with_what_to_paste(usual: tuple[ReplayReport, ...]) -> None:
     """The sentence has both bills, and the lines make the same configuration."""
-    found = compare(tool_tape(40), USUAL, check=False).reports
-    reports = _billed(found, never=2.0, tokens=0.5)
+    reports = _billed(usual, never=2.0, tokens=0.5)
 
     result = conclude([reports], configs=USUAL)
 
@@ -46,10 +51,9 @@ def test_the_cheapest_is_named_with_what_to_paste(tool_tape: Callable[..., Tape]
     assert config_from_mapping(tomllib.loads("\n".join(result.lines))) == USUAL["tokens"]
 
 
-def test_the_default_has_nothing_to_paste(tool_tape: Callable[..., Tape]) -> None:
+def test_the_default_has_nothing_to_paste(usual: tuple[ReplayReport, ...]) -> None:
     """If the defaults are the cheapest there is no line; without the configurations there is none either."""
-    found = compare(tool_tape(40), USUAL, check=False).reports
-    reports = _billed(found, never=2.0, default=0.5)
+    reports = _billed(usual, never=2.0, default=0.5)
 
     assert conclude([reports], configs=USUAL).text.endswith(
         "so there is nothing to paste; `foldline advise` tries more."
@@ -58,10 +62,9 @@ def test_the_default_has_nothing_to_paste(tool_tape: Callable[..., Tape]) -> Non
     assert not conclude([reports], configs=USUAL).lines
 
 
-def test_what_drops_messages_is_not_recommended(tool_tape: Callable[..., Tape]) -> None:
+def test_what_drops_messages_is_not_recommended(usual: tuple[ReplayReport, ...]) -> None:
     """The cheapest that keeps a summary is named, and that something cheaper drops messages is said."""
-    found = compare(tool_tape(40), USUAL, check=False).reports
-    reports = _billed(found, never=2.0, tokens=0.5, counting=0.1)
+    reports = _billed(usual, never=2.0, tokens=0.5, counting=0.1)
 
     result = conclude([reports], configs=USUAL)
 
@@ -120,9 +123,9 @@ def test_a_disabled_configuration_that_outgrows_the_window_fits_nothing(
     assert ": small (" in conclude([_billed(both, never=1.0, small=2.0)]).text
 
 
-def test_what_to_paste_says_that_bills_alone_decide(tool_tape: Callable[..., Tape]) -> None:
+def test_what_to_paste_says_that_bills_alone_decide(usual: tuple[ReplayReport, ...]) -> None:
     """Before anything is pasted the command is named that shows what is lost."""
-    reports = _billed(compare(tool_tape(40), USUAL, check=False).reports, never=2.0, tokens=0.5)
+    reports = _billed(usual, never=2.0, tokens=0.5)
 
     pasted = conclude([reports], configs=USUAL).text
     default = conclude([_billed(tuple(reports), never=2.0, default=0.1)], configs=USUAL).text
@@ -134,9 +137,9 @@ def test_what_to_paste_says_that_bills_alone_decide(tool_tape: Callable[..., Tap
     assert "Only bills are compared: `foldline quality FILE --prices MODEL` shows" in default
 
 
-def test_what_saves_less_than_two_percent_is_not_worth_it(tool_tape: Callable[..., Tape]) -> None:
+def test_what_saves_less_than_two_percent_is_not_worth_it(usual: tuple[ReplayReport, ...]) -> None:
     """Sending all of it is recommended if the best configuration is hardly cheaper."""
-    reports = _billed(compare(tool_tape(40), USUAL, check=False).reports, never=2.0, tokens=1.97)
+    reports = _billed(usual, never=2.0, tokens=1.97)
 
     assert conclude([reports]).text.startswith("This session needs no folding: sending all")
     assert conclude([reports, reports]).text.startswith("These sessions need no folding")
@@ -147,9 +150,9 @@ def _with_best(reports: list[ReplayReport], **best: float) -> list[ReplayReport]
     return [replace(one, totals=replace(one.totals, optimum=best.get(one.name))) for one in reports]
 
 
-def test_folds_at_better_times_are_not_denied(tool_tape: Callable[..., Tape]) -> None:
+def test_folds_at_better_times_are_not_denied(usual: tuple[ReplayReport, ...]) -> None:
     """If the best bill beside a configuration is 2 % below sending all, that folds do not pay is not said."""
-    reports = _billed(compare(tool_tape(40), USUAL, check=False).reports, never=2.0, counting=1.0)
+    reports = _billed(usual, never=2.0, counting=1.0)
 
     text = conclude([_with_best(reports, tokens=1.5, counting=0.5)], configs=USUAL).text
     near = conclude([_with_best(reports, tokens=1.97, counting=0.5)], configs=USUAL).text
@@ -180,11 +183,9 @@ def test_without_a_fold_nothing_is_needed(chat_tape: Callable[..., Tape]) -> Non
     assert conclude([reports]).text.endswith("everything fits under every configuration.")
 
 
-def test_without_prices_nothing_is_the_cheapest(tool_tape: Callable[..., Tape]) -> None:
+def test_without_prices_nothing_is_the_cheapest(usual: tuple[ReplayReport, ...]) -> None:
     """No bill, no recommendation."""
-    reports = compare(tool_tape(40), USUAL, check=False).reports
-
-    assert "cannot be said without prices" in conclude([reports]).text
+    assert "cannot be said without prices" in conclude([usual]).text
 
 
 def test_lines_hold_the_prices_and_no_provider() -> None:

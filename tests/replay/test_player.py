@@ -1,7 +1,6 @@
 """A session on its way through a reducer."""
 
 import asyncio
-from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -17,9 +16,7 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.request import SummaryRequest
 from foldline.replay.player import ReadingLog, Replay, play, spans
 from foldline.replay.tape import Tape
-
-
-MakeTape = Callable[..., Tape]
+from tests.replay.conftest import MakeTape
 
 
 def _config(**fields: Any) -> HistoryReductionConfig:
@@ -178,11 +175,9 @@ def test_positions_become_ranges(positions: list[int], ranges: tuple[tuple[int, 
 
 def test_the_log_counts_every_reading() -> None:
     """A message in two requests was read twice; the log has the name of its summarizer."""
-    log = ReadingLog(DigestSummarizer())
-    assert log.name == DigestSummarizer().name
     messages = tuple(Message.user(f"Please call number {one}.") for one in range(3))
-    for message in (Message.system("rule"), *messages):
-        log.follow(message)
+    log = ReadingLog(DigestSummarizer(), messages)
+    assert log.name == DigestSummarizer().name
 
     for given in (messages[:2], messages[1:]):
         request = SummaryRequest(messages=given, prompt="", budget=100)

@@ -4,7 +4,6 @@ import re
 from base64 import b64encode
 from collections.abc import Callable
 from hashlib import sha256
-from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
 import msgspec
@@ -17,28 +16,12 @@ from foldline.replay.numbers import shown_dollars
 from foldline.replay.record import ReplayReport
 from foldline.replay.report import MOST_SESSIONS, html_page
 from foldline.replay.tape import Tape
+from tests.replay.conftest import ReadPage
 
 
 Reports = tuple[ReplayReport, ...]
 
 HOSTILE = "</title><script>alert(1)</script>\x1b[2J\x00 \ud800 & \"quoted\" 'single'"
-
-
-class _Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes.extend(attrs)
-
-
-def _read(page: str) -> _Tags:
-    reader = _Tags()
-    reader.feed(page)
-    return reader
 
 
 @pytest.fixture(scope="module")
@@ -49,15 +32,15 @@ def reports(tool_tape: Callable[..., Tape]) -> Reports:
 def test_the_page_needs_nothing_else(reports: Reports) -> None:
     """No address and no file beside the page, and of scripts the one whose digest it names."""
     page = html_page([reports])
-    reader = _read(page)
+    reader = ReadPage(page)
     (script,) = re.findall(r"<script>(.*)</script>", page, re.DOTALL)
     digest = b64encode(sha256(script.encode()).digest()).decode()
 
     assert reader.tags.count("script") == 1
     assert f"script-src 'sha256-{digest}'\"" in page
     assert not {"link", "img", "iframe", "object", "base"} & set(reader.tags)
-    assert not {"src", "href", "srcset", "style"} & {name for name, _ in reader.attributes}
-    assert not [name for name, _ in reader.attributes if name.startswith("on")]
+    assert not {"src", "href", "srcset", "style"} & reader.attributes
+    assert not [name for name in reader.attributes if name.startswith("on")]
     assert not re.search(r"url\(|@import|https?:|fetch|XMLHttp|innerHTML", page)
 
 
@@ -98,7 +81,7 @@ def test_nothing_in_a_session_can_speak_for_the_page(reports: Reports) -> None:
 
     page = html_page([hostile], title=HOSTILE)
 
-    assert _read(page).tags.count("script") == 1
+    assert ReadPage(page).tags.count("script") == 1
     assert not {"\x1b", "\x00", "\ud800"} & set(page)
     assert page.encode()
 

@@ -86,5 +86,4 @@ def test_a_long_recorded_session_folds_often(shared_data: Path) -> None:
 
     full = reports[0].totals
     assert reports[2].totals.folds > 10
-    assert reports[2].totals.folds > 10
     assert reports[2].totals.sent_tokens < full.sent_tokens / 4

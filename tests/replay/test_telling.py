@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 
 import pytest
 
@@ -16,27 +15,11 @@ from foldline.replay.player import play
 from foldline.replay.report import html_page
 from foldline.replay.tape import Tape
 from foldline.replay.telling import MOST_ROWS, MOST_TEXT, Spoken, telling
+from tests.replay.conftest import ReadPage
 
 
 HOSTILE = "</pre></script><script>alert(1)</script><img src=x onerror=alert(2)> \x1b[2J HAT170"
 _SMALL = HistoryReductionConfig(counting_unit="messages", target_count=4, summarization_threshold=4)
-
-
-class _Text(HTMLParser):
-    """Reads which elements a page has, and its text."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.text = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        assert not [name for name, _ in attrs if name.startswith("on")]
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 def _spoken(tape: Tape, config: HistoryReductionConfig = _SMALL) -> tuple[Spoken, Comparison]:
@@ -121,8 +104,9 @@ def test_markup_in_a_conversation_stays_text() -> None:
 
     page = html_page([compared.reports], spoken=[spoken])
 
-    read = _Text(page)
+    read = ReadPage(page)
     assert read.tags.count("script") == 1
+    assert not [name for name in read.attributes if name.startswith("on")]
     assert "img" not in read.tags
     assert "\x1b" not in page
     assert read.text.count("<script>alert(1)</script><img src=x onerror=alert(2)>") >= len(said)

@@ -1,7 +1,7 @@
 """Playing a session, message by message, against a reducer."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -13,11 +13,13 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.meter import PrefixMeter, PrefixReading
 from foldline.providers.digest.summarizer import DigestSummarizer
+from foldline.providers.model import Summarizer
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.verdict import Verdict
 from foldline.replay.record import CallRecord, ConfigRecord, FoldRecord, ReplayReport, Totals
 from foldline.replay.tape import Tape
 from foldline.replay.validity import Judge, losses, settled, violations
@@ -63,48 +65,87 @@ def play(
 
     Without *stretches* the result has none, and no view but the last one is kept in memory.
     """
-    player = _Player(tape, config, check=check)
+    recorder = _Recorder(tape, config, check=check)
     for position in tape.calls:
-        player.call(position)
+        recorder.record(position)
         if stretches:
-            player.follow()
+            recorder.follow()
         if on_call is not None:
             on_call()
-    return player.result(name)
+    return recorder.result(name)
 
 
-class _Player:
-    """One session on its way through a reducer."""
+class Player:
+    """A session on its way through a reducer, one model call after the other."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        config: HistoryReductionConfig,
+        *,
+        summarizer: Summarizer | None = None,
+        budget: int | None = None,
+        restarts: bool = False,
+    ) -> None:
+        """
+        Play *tape* under *config*; the digest writes unless there is a *summarizer*.
+
+        With *restarts* each reduction goes through JSON before it is used, as in another process.
+        """
+        self._tape = tape
+        # A fold has the price of its summary: what wraps the digest is taken for a model.
+        self.log = ReadingLog(DigestSummarizer(counter=tape.counter), tape.said)
+        self.reducer = HistoryReducer(
+            config,
+            summarizer=self.log if summarizer is None else summarizer,
+            counter=tape.counter,
+            summary_budget=budget,
+            clock=lambda: tape.clock(self.history.total),
+        )
+        self.history = History(counter=tape.counter)
+        self.state: HistoryReductionState | None = None
+        self._restarts = restarts
+        self._from_json: HistoryReductionState | None = None
+
+    def verdict(self, position: int) -> Verdict:
+        """Return what is to be done at the call before which *position* messages had been said."""
+        self._tape.fill(self.history, position)
+        return self.reducer.plan(self.history, state=self.state)
+
+    def call(self, position: int) -> tuple[ReducedHistory[Message], Sequence[Message]]:
+        """Return what was done at that call, and its request; a turn that ends there is run again."""
+        self._tape.fill(self.history, position)
+        first = reduced = self._reduce()
+        if reduced.termination_reason is not None:
+            reduced = self._reduce()
+        return first, reduced.messages
+
+    def _reduce(self) -> ReducedHistory[Message]:
+        state = self.state
+        # What came out of JSON and was given back holds nothing else.
+        if self._restarts and state is not None and state is not self._from_json:
+            state = self._from_json = HistoryReductionState.from_json(state.to_json())
+        reduced = self.reducer.reduce_sync(self.history, state=state)
+        self.state = reduced.state
+        return reduced
+
+
+class _Recorder(Player):
+    """A player that notes what is done at each call, and judges the requests."""
 
     def __init__(self, tape: Tape, config: HistoryReductionConfig, *, check: bool) -> None:
-        self._tape = tape
-        self._config = config
+        super().__init__(tape, config, restarts=check)
         self._check = check
-        self._log = ReadingLog(DigestSummarizer(counter=tape.counter))
-        self._reducer = HistoryReducer(
-            config,
-            summarizer=self._log,
-            counter=tape.counter,
-            clock=lambda: tape.clock(self._history.total),
-        )
-        self._history = History(counter=tape.counter)
         self._meter = PrefixMeter(tape.size, marks=False)
         self._judge = Judge()
-        self._state: HistoryReductionState | None = None
-        self._from_json: HistoryReductionState | None = None
         self._request: tuple[Message, ...] = ()
         self._stretches: list[Stretch] = []
         self._records: list[CallRecord] = []
 
-    def call(self, position: int) -> None:
+    def record(self, position: int) -> None:
         """Make the model call before which *position* messages had been said."""
-        for message in self._tape.messages[self._history.total : position]:
-            self._log.follow(message)
-        self._tape.fill(self._history, position)
-        first = reduced = self._reduce()
-        if reduced.termination_reason is not None:
-            reduced = self._reduce()
-        request = settled(self._request, reduced.messages)
+        first, sent = self.call(position)
+        request = settled(self._request, sent)
         reading = self._meter.read(request)
         found = self._check_request(request, reading)
         self._request = request
@@ -118,7 +159,7 @@ class _Player:
             status=event.status,
             view_messages=len(request),
             view_tokens=reading.tokens,
-            full_tokens=self._history.system_tokens + self._history.tokens(),
+            full_tokens=self.history.system_tokens + self.history.tokens(),
             kept_tokens=reading.kept,
             fresh_tokens=reading.fresh,
             prior_tokens=reading.prior,
@@ -133,22 +174,13 @@ class _Player:
     def follow(self) -> None:
         """Add the last call to the stretch that it continues, or begin one."""
         first = number = len(self._records)
-        state = self._state
+        state = self.state
         if self._stretches and _is_same(self._stretches[-1].state, state):
             first = self._stretches.pop().first
-        said = len(self._history)
+        said = len(self.history)
         self._stretches.append(
             Stretch(first=first, last=number, said=said, view=self._request, state=state)
         )
-
-    def _reduce(self) -> ReducedHistory[Message]:
-        state = self._state
-        # What came out of JSON and was given back holds nothing else.
-        if self._check and state is not None and state is not self._from_json:
-            state = self._from_json = HistoryReductionState.from_json(state.to_json())
-        reduced = self._reducer.reduce_sync(self._history, state=state)
-        self._state = reduced.state
-        return reduced
 
     def _check_request(
         self, request: tuple[Message, ...], reading: PrefixReading
@@ -157,7 +189,7 @@ class _Player:
             return ()
         if reading.broke:
             self._check_last_whole()
-        lost = losses(request, self._history, self._state)
+        lost = losses(request, self.history, self.state)
         return (*lost, *self._judge.violations(request))
 
     def _check_last_whole(self) -> None:
@@ -167,7 +199,7 @@ class _Player:
             )
 
     def _fold(self, event: HistoryReductionEvent, cut: int) -> FoldRecord:
-        read, written = self._log.take()
+        read, written = self.log.take()
         return FoldRecord(
             cut=cut,
             summarizer=event.summarizer,
@@ -183,18 +215,18 @@ class _Player:
         report = ReplayReport(
             name=name,
             kind="reducer",
-            config=ConfigRecord.of(self._config),
+            config=ConfigRecord.of(self.reducer.config),
             session=self._tape.session,
             totals=Totals.of(
                 self._records,
-                most_reads=self._log.most,
+                most_reads=self.log.most,
                 checked=self._check,
-                window=budget_of(self._config).window,
+                window=budget_of(self.reducer.config).window,
             ),
             calls=tuple(self._records),
         )
         return Replay(
-            report=report, view=self._request, state=self._state, stretches=tuple(self._stretches)
+            report=report, view=self._request, state=self.state, stretches=tuple(self._stretches)
         )
 
 
@@ -211,13 +243,14 @@ class ReadingLog:
     is_code = True
     """What it passes on is a record already."""
 
-    def __init__(self, digest: DigestSummarizer) -> None:
-        """Record what *digest* reads; its name stays, so that its summaries stay valid."""
+    def __init__(self, digest: DigestSummarizer, said: Sequence[Message]) -> None:
+        """Record which messages of *said* are read by *digest*, whose name its summaries keep."""
         self._digest = digest
         self.name = digest.name
         """The name of the digest."""
-        self._positions: dict[int, int] = {}
-        self._messages: list[Message] = []
+        # Kept alive, so that their identities are not given to other objects.
+        self._said = said
+        self._positions = {id(message): at for at, message in enumerate(said)}
         self._counts: Counter[int] = Counter()
         self._news: list[int] = []
         self._written: list[str] = []
@@ -229,13 +262,6 @@ class ReadingLog:
         self._news.extend(positions)
         self._written.append(await self._digest.summarize(request))
         return self._written[-1]
-
-    def follow(self, message: Message) -> None:
-        """Add *message*, the next one of the history."""
-        if message.role != "system":
-            # Kept alive, so that its identity is not given to another object.
-            self._positions[id(message)] = len(self._messages)
-            self._messages.append(message)
 
     def take(self) -> tuple[list[int], list[str]]:
         """Return the positions that were read, and the summaries, since the last call."""

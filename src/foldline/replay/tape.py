@@ -23,6 +23,8 @@ class Tape:
     def __init__(self, session: Session, *, counter: TokenCounter | None = None) -> None:
         """Prepare *session*, its tokens counted by *counter*, or by an estimator."""
         self.messages = session.messages
+        self.said = tuple(one for one in session.messages if one.role != "system")
+        """All messages but the system messages, which every view has and no fold takes away."""
         self.counter: TokenCounter = counter or TokenEstimator()
         self.calls = session.calls or model_calls(session.messages)
         self._counted = tuple(

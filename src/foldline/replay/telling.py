@@ -30,15 +30,10 @@ class Spoken(Struct, frozen=True, kw_only=True):
     tape: Tape
     replays: Mapping[str, Replay]
 
-    @property
-    def messages(self) -> Sequence[Message]:
-        """All that was said but the system messages, which every view has."""
-        return [one for one in self.tape.messages if one.role != "system"]
-
 
 def telling(spoken: Spoken, *, room: int = MOST_TEXT) -> Iterator[str]:
     """Yield what was said and what each configuration told the model, in *room* characters."""
-    messages = spoken.messages
+    messages = spoken.tape.said
     inspector = Inspector(messages)
     yield '<div class="told"><label class="pick" hidden>configuration <select></select></label>'
     yield '<div class="beside"><div class="column"><h3>What was said</h3>'

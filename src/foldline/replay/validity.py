@@ -9,7 +9,7 @@ prefix breaks holds all of those before it; it is checked whole.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, compress, count, pairwise
 from operator import is_not
 
@@ -110,16 +110,10 @@ def _unaccounted(
     request: Sequence[Message], history: History, state: HistoryReductionState | None
 ) -> Iterator[str]:
     """Give each message that is neither in *request* as it was said nor in exactly one span."""
-    # By how much the number of spans over a message differs from that over the one before.
-    steps = Counter[int]()
-    for span in () if state is None else state.spans:
-        steps[span.start] += 1
-        steps[span.end] -= 1
+    known = () if state is None else ((one.start, one.end) for one in state.spans)
     shown = set(map(id, request))
     is_damaged = history.is_damaged(0 if state is None else state.summarized_up_to_index)
-    spans = 0
-    for start, end in pairwise(sorted({0, *steps, len(history)})):
-        spans += steps[start]
+    for start, end, spans in stretches(known, len(history)):
         # Most messages are in one span, or in the request itself.
         is_sure = spans == 1 or (is_damaged and not spans)
         for index, message in enumerate(() if is_sure else history[start:end], start):
@@ -127,6 +121,19 @@ def _unaccounted(
                 yield f"view: {spans} spans cover message {index}"
             elif not (id(message) in shown or _is_bound(message) or message in request):
                 yield f"view: message {index} is missing, and no span covers it"
+
+
+def stretches(spans: Iterable[tuple[int, int]], stop: int) -> Iterator[tuple[int, int, int]]:
+    """Yield where each stretch of the first *stop* messages begins and ends, and how many *spans* cover it."""
+    # By how much the number of spans over a message differs from that over the one before.
+    steps = Counter[int]()
+    for start, end in spans:
+        steps[start] += 1
+        steps[end] -= 1
+    covers = 0
+    for start, end in pairwise(sorted({0, stop, *(at for at in steps if at < stop)})):
+        covers += steps[start]
+        yield start, end, covers
 
 
 def _is_bound(message: Message) -> bool:

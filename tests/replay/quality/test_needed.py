@@ -82,7 +82,6 @@ def test_each_message_of_the_assistant_is_a_call(call: MakeCall, tape_of: MakeTa
     seen = list(moments(tape, _NEVER))
 
     assert [one.index for one in seen] == [1, 2, 4]
-    assert [one.number for one in seen] == [1, 2, 3]
     assert [one.answer and one.answer.text for one in seen] == ["One.", "Two.", None]
     assert [len(one.view) - len(one.said) for one in seen] == [1, 1, 1]
 

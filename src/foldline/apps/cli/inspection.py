@@ -112,7 +112,7 @@ def _folds(tape: Tape, config: HistoryReductionConfig) -> list[HistoryReductionS
 def _way_out(tape: Tape) -> str:
     """Say that everything fits, and name options that have been tried and do fold."""
     fits = f"all of its {tape.session.tokens:,} tokens fit"
-    size = sum(tape.size(one) for one in tape.messages if one.role != "system")
+    size = sum(map(tape.size, tape.said))
     for part in _PARTS:
         most = max(1, size // part)
         small = HistoryReductionConfig(target_token_budget=most, token_budget_threshold=most)

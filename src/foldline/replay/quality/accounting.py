@@ -7,16 +7,15 @@ without reasoning that a vendor binds to another view.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Container, Iterator
 from functools import partial
-from itertools import pairwise
 
 from msgspec import Struct
 
 from foldline.history.signed import without_signed
 from foldline.replay.quality.identifiers import identifiers, said, spelled_out
 from foldline.replay.quality.moments import Moment, Transcript
+from foldline.replay.validity import stretches
 
 
 _MOST_STEPS = 24
@@ -62,16 +61,10 @@ def _folded(transcript: Transcript, moment: Moment, shown: Container[int]) -> Ac
     if state is None:
         return Accounting()
     layers = [(layer.start, layer.end) for layer in state.layers] or [(0, cut)]
-    # By how much the number of spans over a message differs from that over the one before.
-    steps = Counter[int]()
-    for start, end in layers:
-        steps[start] += 1
-        steps[end] -= 1
     pin = state.pinned_index
     stays = pin is not None and pin < cut and id(transcript.messages[pin]) in shown
-    covers, total = 0, Accounting()
-    for start, end in pairwise(sorted({0, cut, *(at for at in steps if at < cut)})):
-        covers += steps[start]
+    total = Accounting()
+    for start, end, covers in stretches(layers, cut):
         size = transcript.tokens[end] - transcript.tokens[start]
         if stays and pin is not None and start <= pin < end:
             size -= transcript.sizes[pin]

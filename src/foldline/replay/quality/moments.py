@@ -9,17 +9,13 @@ from itertools import accumulate, takewhile
 
 from msgspec import Struct
 
-from foldline.agent.reduced import ReducedHistory
-from foldline.agent.reducer import HistoryReducer
 from foldline.agent.request import RECALL
-from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.model import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.reduction.state import HistoryReductionState
-from foldline.replay.player import ReadingLog
+from foldline.replay.player import Player
 from foldline.replay.quality.identifiers import (
     Pattern,
     has_word,
@@ -41,8 +37,8 @@ class Transcript:
     """All that was said in a session, and where in it each value stands."""
 
     def __init__(self, tape: Tape, pattern: Pattern = identifiers) -> None:
-        """Lay out the messages of *tape* but the system messages, which no fold takes away."""
-        self.messages = tuple(one for one in tape.messages if one.role != "system")
+        """Lay out what was said on *tape*."""
+        self.messages = tape.said
         self.texts = tuple(map(said, self.messages))
         self.size, self.counter = tape.size, tape.counter
         self.sizes = tuple(map(tape.size, self.messages))
@@ -117,8 +113,6 @@ def _words(text: str) -> set[str]:
 class Moment(Struct, frozen=True, kw_only=True):
     """One model call of a session that is played."""
 
-    # Which call it is, counted from 1.
-    number: int
     # How many messages had been said, system messages not counted; the answer is the next one.
     index: int
     # None if the recording ends before.
@@ -169,71 +163,34 @@ def moments(
     on_call: Callable[[], None] | None = None,
 ) -> Iterator[Moment]:
     """Yield each model call of *tape*: one before every message of the assistant."""
-    reducer = _reducer(tape, config, summarizer, budget)
-    history, state = History(counter=tape.counter), None
-    for number, position in enumerate(model_turns(tape), start=1):
-        tape.fill(history, position)
-        reduced, folded = _reduced(reducer, history, state)
-        state = reduced.state
+    player = Player(tape, config, summarizer=summarizer, budget=budget)
+    for position in model_turns(tape):
+        first, request = player.call(position)
         is_answered = position < len(tape.messages)
         yield Moment(
-            number=number,
-            index=len(history),
+            index=len(player.history),
             answer=tape.messages[position] if is_answered else None,
-            view=tuple(reduced.messages),
-            state=state,
-            folded=folded,
+            view=tuple(request),
+            state=player.state,
+            folded=first.event.status == "performed",
         )
         if on_call is not None:
             on_call()
-
-
-def _reducer(
-    tape: Tape, config: HistoryReductionConfig, summarizer: Summarizer | None, budget: int | None
-) -> HistoryReducer:
-    given: Sequence[Summarizer] = () if summarizer is None else (summarizer,)
-    if config.prices is not None and not given:
-        # A fold has the price of its summary, as in a replay.
-        log = ReadingLog(DigestSummarizer(counter=tape.counter))
-        for message in tape.messages:
-            log.follow(message)
-        given = (log,)
-    return HistoryReducer(
-        config,
-        summarizer=given,
-        counter=tape.counter,
-        summary_budget=budget,
-        clock=lambda: tape.clock(0),
-    )
-
-
-def _reduced(
-    reducer: HistoryReducer, history: History, state: HistoryReductionState | None
-) -> tuple[ReducedHistory[Message], bool]:
-    """Return what is sent, and whether a fold was made for it, also if that ended a turn."""
-    reduced = reducer.reduce_sync(history, state=state)
-    folded = reduced.event.status == "performed"
-    if reduced.termination_reason is not None:
-        reduced = reducer.reduce_sync(history, state=reduced.state)
-    return reduced, folded
 
 
 def folds(
     tape: Tape, config: HistoryReductionConfig, *, on_call: Callable[[], None] | None = None
 ) -> Iterator[HistoryReductionState]:
     """Yield the reduction that each fold before a call of *tape* makes, without making other views."""
-    reducer = _reducer(tape, config, None, None)
-    history, state = History(counter=tape.counter), None
+    player = Player(tape, config)
     for position in model_turns(tape):
-        tape.fill(history, position)
-        verdict = reducer.plan(history, state=state)
+        verdict = player.verdict(position)
         if verdict.reason in _FITTING:
-            state = verdict.state or state
+            player.state = verdict.state or player.state
         else:
-            reduced, is_new = _reduced(reducer, history, state)
-            state = reduced.state
-            if is_new and state is not None:
-                yield state
+            first, _ = player.call(position)
+            if first.event.status == "performed" and player.state is not None:
+                yield player.state
         if on_call is not None:
             on_call()
 
