@@ -198,7 +198,8 @@ def decide(
     active = active_reduction(
         history, state, unit=config.unit, config_fingerprint=config_fingerprint
     )
-    cut, pinned, known = 0, None, tuple[Shortened, ...]()
+    cut, pinned = 0, None
+    known: tuple[Shortened, ...] = ()
     if active is not None:
         cut, pinned = active.summarized_up_to_index, active.pinned_index
         known = active.shortened
