@@ -428,8 +428,8 @@ what JSON cannot say breaks the fold
 
 reduction/quotes.py: reduction/test_quotes.py
 a superscript is no figure
-- return bool(re.search(r"\d", text)) or (not text.isascii() and any(map(str.isdigit, text)))
-+ return bool(re.search(r"\d", text))
+- or (not text.isascii() and any(map(str.isdigit, text)))
++ or False
 a quote can be ended by its text
 - for one in tags if one not in taken)
 + for one in tags)

@@ -199,10 +199,8 @@ def decide(
         history, state, unit=config.unit, config_fingerprint=config_fingerprint
     )
     cut, pinned = 0, None
-    known: tuple[Shortened, ...] = ()
     if active is not None:
         cut, pinned = active.summarized_up_to_index, active.pinned_index
-        known = active.shortened
     case = Case(
         history=history,
         config=config_of_run(config, overrides),
@@ -210,7 +208,7 @@ def decide(
         active=active,
         cut=cut,
         view=view_tokens(history, active),
-        entries=fitting(history, known, cut=cut, pinned=pinned),
+        entries=fitting(history, active.shortened if active else (), cut=cut, pinned=pinned),
         pins=pins,
         costs=costs,
     )
