@@ -449,8 +449,8 @@ a paste is no paste
 - if not self.is_whole or len(self.text) > TYPED:
 + if False:
 every paste is read at every fold
-- if quote.tokens <= self._left[quote.weight] or quote.weight is Weight.PASTE:
-+ if quote.tokens <= self._left[quote.weight]:
+- if quote.tokens <= self._left[weight] or weight is Weight.PASTE:
++ if quote.tokens <= self._left[weight]:
 a long user message is not quoted at all
 - text = clip_text(whole, limit=limit, counter=counter, note=note)
 + text = whole if counter.count(whole) <= limit else ""
