@@ -16,7 +16,7 @@ of `trim_messages`, given either, both for what is dropped and for what is summa
 import gc
 import statistics
 from collections.abc import Callable, Sequence
-from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 from bench import measure, plain_lists, prepare, workload
@@ -56,15 +56,22 @@ class Fold(NamedTuple):
     objects: float | None = None
 
 
-def _lists(size: int, kind: str, peer: Child | None) -> Fold:
-    """Return the median seconds, measured in turns."""
-    items = plain_lists.KINDS[kind](size)
-    theirs: list[Callable[[], float]] = []
-    if peer is not None and kind in plain_lists.PEER_KINDS:
-        peer.ask("load", kind, size)
-        theirs = [partial(peer.ask, name, 1) for name in ("trim_dictionaries", "trim")]
-    rounds = [(*_twice(items), *(one() for one in theirs)) for _ in range(ROUNDS)]
-    return Fold(*map(statistics.median, zip(*rounds, strict=True)))
+def _lists(kind: str, peer: Child | None) -> list[Fold]:
+    """Return the median seconds at each size, measured in turns."""
+    lists = {size: plain_lists.KINDS[kind](size) for size in SIZES}
+    rounds: dict[int, list[tuple[float, ...]]] = {size: [] for size in SIZES}
+    # Sizes alternate, or drift would be growth.
+    for _, size in product(range(ROUNDS), SIZES):
+        theirs = _trimmed(size, kind, peer)
+        rounds[size].append((*_twice(lists[size]), *theirs))
+    return [Fold(*map(statistics.median, zip(*rounds[size], strict=True))) for size in SIZES]
+
+
+def _trimmed(size: int, kind: str, peer: Child | None) -> list[float]:
+    if peer is None or kind not in plain_lists.PEER_KINDS:
+        return []
+    peer.ask("load", kind, size)
+    return [peer.ask(name, 1) for name in ("trim_dictionaries", "trim")]
 
 
 def _twice(items: list[dict[str, Any]]) -> tuple[float, float]:
@@ -80,7 +87,7 @@ def run() -> dict[str, Any]:
     kept = [_kept(size) for size in SIZES]
     summary = [_summarized(size) for size in SIZES]
     for kind in plain_lists.KINDS:
-        rows = [_lists(size, kind, peer) for size in SIZES]
+        rows = _lists(kind, peer)
         figures |= _figures(kind, [row.ours for row in rows], rows)
         figures[f"{kind}_second_ms"] = [row.second * 1e3 for row in rows]
         if kind == "text":

@@ -5,6 +5,7 @@ Runs in an environment of its own (`bench/peers/requirements.txt`) and is asked 
 given its own message objects, made beforehand: only `trim_dictionaries` starts from what we start from.
 """
 
+import gc
 from functools import partial
 from typing import Any
 
@@ -50,6 +51,8 @@ class Lists:
         """Take the list of *kind* with *size* items."""
         self._items = plain_lists.KINDS[kind](size)
         self._messages = convert_to_messages(self._items)
+        # What it leaves behind is no part of what comes next.
+        gc.collect()
 
     def hit(self, times: int) -> float:
         """Return the seconds of one call before the model that summarizes nothing."""

@@ -423,6 +423,8 @@ reduction/request.py: reduction/test_text_calls.py
 a task that was folded before votes on what is a result
 - is_first = bool(self.lead) or not self.earlier
 + is_first = not (self.lead or self.earlier)
+a request that is asked otherwise is parsed again
+-         vars(made).update(vars(self))
 
 reduction/written_calls.py: reduction/test_written_calls.py
 only the last of several blocks is a call
@@ -436,6 +438,9 @@ what JSON cannot say breaks the fold
 + return ast.literal_eval(text.strip())
 
 reduction/quotes.py: reduction/test_quotes.py
+a superscript is no figure
+- or (not text.isascii() and any(map(str.isdigit, text)))
++ or False
 a quote can be ended by its text
 - for one in tags if one not in taken)
 + for one in tags)
@@ -446,7 +451,7 @@ a rule gives way like any request
 - key=lambda one: (one.weight, one.index), reverse=True):
 + key=lambda one: one.index, reverse=True):
 questions take the room of older statements
-- for less in range(quote.weight + 1):
+- for less in range(weight + 1):
 + for less in range(len(Weight)):
 what was clipped stays so
 - return not self.text or (self.kind == "user" and not self.is_whole)
@@ -455,8 +460,8 @@ a paste is no paste
 - if not self.is_whole or len(self.text) > TYPED:
 + if False:
 every paste is read at every fold
-- if quote.tokens <= self._left[quote.weight] or quote.weight is Weight.PASTE:
-+ if quote.tokens <= self._left[quote.weight]:
+- if quote.tokens <= self._left[weight] or weight is Weight.PASTE:
++ if quote.tokens <= self._left[weight]:
 a long user message is not quoted at all
 - text = clip_text(whole, limit=limit, counter=counter, note=note)
 + text = whole if counter.count(whole) <= limit else ""

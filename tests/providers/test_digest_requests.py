@@ -6,7 +6,7 @@ from foldline.history.messages import Message, Role
 from foldline.history.parts import ToolCallPart
 from foldline.providers.digest.outline import STRIDE, Item, read_earlier, share_out
 from foldline.providers.digest.prose import said_before
-from foldline.providers.digest.requests import asks, offer_requests, offer_tail
+from foldline.providers.digest.requests import asks, offer_requests, offer_tail, requests_in
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.summarizer import write_digest
 from foldline.reduction.record import Counts, Section, SummaryRecord
@@ -22,7 +22,8 @@ def in_words(text: str) -> int:
 
 
 def offered(*texts: str, room: int = 90) -> list[str]:
-    items = offer_requests(said(*texts), prior=(), room=room, count=in_words)
+    requests = requests_in(said(*texts), prior=())
+    items = offer_requests(requests, room=room, count=in_words)
     return [item.text for item in items]
 
 

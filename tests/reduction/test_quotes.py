@@ -456,6 +456,15 @@ def test_questions_give_way_before_statements() -> None:
     assert [one for one in fewer if one in stated] == [stated[0], *stated[2:]]
 
 
+@pytest.mark.parametrize("figure", ["4", "٤", "²", "④"])
+def test_a_figure_of_any_script_is_a_fact(figure: str) -> None:
+    """What has a digit, or what is read as one, gives way after what states without a figure."""
+    one = Quote(index=0, kind="user", role="user", text=f"It is {figure} wide.", tokens=8)
+
+    assert one.weight is Weight.FACT
+    assert replace(one, text="It is é wide.").weight is Weight.STATEMENT
+
+
 def test_questions_take_no_room_of_older_statements() -> None:
     """A fact is read and quoted however many questions came since; some of these stay beside it."""
     asked = [f"And {one}{two}?" for one in ascii_lowercase for two in ascii_lowercase]

@@ -304,3 +304,12 @@ def test_reading_is_linear(unit: str) -> None:
         )
 
     assert is_linear(read, "", unit)
+
+
+def test_a_request_is_parsed_once() -> None:
+    """A request with another budget has the calls that were read for the first one."""
+    request = SummaryRequest(messages=(Message.user(TASK),), prompt="", budget=9)
+    later = request.but(budget=5)
+
+    assert request.parsed is request.but(budget=5).parsed
+    assert (later.budget, later.parsed) == (5, request.parsed)

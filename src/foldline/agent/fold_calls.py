@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Sequence
 from time import monotonic
 from traceback import walk_tb
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from foldline.agent.bounded import bounded
 from foldline.agent.breaker import MOST_FAILURES, Breaker
@@ -37,6 +37,7 @@ NOT_ASKED = frozenset({_RESTING.reason, _TIME_IS_UP.reason})
 
 _LOG = logging.getLogger("foldline")
 
+_Read: TypeAlias = tuple[SummaryRequest, str | Written]
 _Result = TypeVar("_Result")
 
 
@@ -81,8 +82,9 @@ class FoldCalls:
         self._place = 0
         self._sealed: tuple[int, Message] | None = None
         self._unfinished, self._scope = unfinished or (UnfinishedFolds(), "")
-        self._texts: dict[bytes, str | Written] = {}
-        self._last: tuple[bytes, str | Written] | None = None
+        # With what was asked: most folds end, and then nobody needs the key of it.
+        self._texts: list[_Read] = []
+        self._last: _Read | None = None
         self._since: float | None = None
         self._longest = 0.0
         self._is_late = False
@@ -124,7 +126,8 @@ class FoldCalls:
             is_whole = not self._is_late
         finally:
             if not is_whole:
-                self._unfinished.keep(self._texts)
+                read = self._texts
+                self._unfinished.keep({key_of(one, self._scope): text for one, text in read})
         return result
 
     async def _in_thread(self, work: Callable[[], None]) -> None:
@@ -133,7 +136,7 @@ class FoldCalls:
         except asyncio.CancelledError:
             # The text that was being reviewed is reviewed again when the fold is made again.
             if self._last is not None:
-                self._texts[self._last[0]] = self._last[1]
+                self._texts.append(self._last)
             raise
 
     async def _ask(self, request: SummaryRequest) -> Reply:
@@ -143,10 +146,11 @@ class FoldCalls:
         breaker = self._breakers[self._place]
         if breaker is None:
             return await self._reply(request, None, None)
-        key = key_of(request, self._scope)
-        known = None if request.defects else self._unfinished.take(key)
+        known = None
+        if len(self._unfinished) and not request.defects:
+            known = self._unfinished.take(key_of(request, self._scope))
         if known is not None:
-            self._last = key, known
+            self._last = request, known
             self._note_sealed(request, known)
             return Remembered(reply=known)
         now = self._timer()
@@ -158,7 +162,7 @@ class FoldCalls:
             return _RESTING
         reply = await self._reply(request, breaker, left)
         if isinstance(reply, str | Written):
-            self._last, self._since = (key, reply), now
+            self._last, self._since = (request, reply), now
         return reply
 
     def _left(self, request: SummaryRequest, now: float) -> float:
@@ -177,7 +181,7 @@ class FoldCalls:
         breaker, self._answered = self._answered, None
         last, self._last = self._last, None
         if last is not None and not is_refused:
-            self._texts[last[0]] = last[1]
+            self._texts.append(last)
         if breaker is not None and is_refused:
             breaker.failed()
         elif breaker is not None:

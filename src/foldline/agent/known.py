@@ -418,7 +418,8 @@ def _weight(
     """Return about how many bytes *blocks* take, behind the *kept* ones of the list *before*."""
     history, others, rules, weight = conversion.history, 0, 0, 0
     if before is not None:
-        others, rules = len(before.conversion.history), len(before.conversion.history.system)
+        others = len(before.conversion.history)
+        rules = before.conversion.history.total - others
         weight = before.weight - sum(map(size_of, before.blocks[kept:]))
     new = [*history[others:], *history.system[rules:]]
     weight += sum(map(size_of, blocks)) + _MESSAGE_BYTES * len(new)

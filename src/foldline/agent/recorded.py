@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from typing import cast
 
-from msgspec.structs import replace
-
 from foldline.agent.reduced import ReducerCall
 from foldline.providers.digest.material import Material
 from foldline.providers.digest.summarizer import DigestSummarizer
@@ -29,7 +27,7 @@ class RecordedSummarizer:
         material, record = await self._known(request)
         tokens = self._digest.counter.count(record.render()) if record.sections else 0
         budget = max(1, request.budget - tokens)
-        given = replace(request, budget=budget)
+        given = request.but(budget=budget)
         said = cast("object", await self._summarizer.summarize(given))
         sealed = said.sealed if isinstance(said, Summary) else None
         text = said.text if isinstance(said, Summary) else said
@@ -42,7 +40,8 @@ class RecordedSummarizer:
 
     async def _known(self, request: SummaryRequest) -> tuple[Material, SummaryRecord]:
         # Another attempt reads the same messages.
-        same = replace(request, defects=(), summarizer=0)
+        is_same = not (request.defects or request.summarizer)
+        same = request if is_same else request.but(defects=(), summarizer=0)
         if self._read is None or self._read[0].request != same:
             material = await self._digest.material(same)
             self._read = material, await self._digest.record(material)

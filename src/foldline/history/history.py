@@ -306,6 +306,8 @@ class History(Sequence[Message]):
 
     def at(self, index: int) -> Message:
         """Return the message at *index*, system messages counted."""
+        if not self._system:
+            return self[index]
         places = [place + before for before, place in enumerate(self._system_at)]
         before = bisect_left(places, index)
         return self._system[before] if index in places[before:] else self[index - before]

@@ -242,7 +242,14 @@ def words(text: str) -> list[str]:
     others = {run: _words_in(run) for run in different.difference(whole)}
     if not others:
         return runs
-    return [one for run in runs for one in others.get(run, (run,))]
+    said: list[str] = []
+    for run in runs:
+        inner = others.get(run)
+        if inner is None:
+            said.append(run)
+        else:
+            said += inner
+    return said
 
 
 def _words_in(run: str) -> list[str]:

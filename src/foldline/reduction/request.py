@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from foldline.history.messages import Message
 from foldline.reduction.record import SummaryRecord
@@ -99,6 +100,12 @@ class SummaryRequest(Struct, frozen=True, kw_only=True, dict=True):
         # Of the lead only its calls are used.
         is_first = bool(self.lead) or not self.earlier
         return with_text_calls(self.messages, is_first=is_first, lead=self.lead)
+
+    def but(self, **asked: object) -> "SummaryRequest":
+        """Return a request with the same to read that is *asked* otherwise, parsed if this one is."""
+        made = replace(self, **asked)
+        vars(made).update(vars(self))
+        return made
 
     @property
     def quoted(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ four tenths, and five of them; more than half if nothing in the text says that s
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from itertools import compress, count
 
 from foldline.history.parts import TextPart
 from foldline.reduction.language import (
@@ -244,8 +245,8 @@ def _places(
     for gram in grams:
         longest = max(gram, key=len)
         offsets[longest].add(gram.index(longest))
-    found = ((at, offsets[word]) for at, word in enumerate(said) if word in offsets)
-    starts = {at - offset for at, each in found for offset in each}
+    found = compress(count(), map(offsets.__contains__, said))
+    starts = {at - offset for at in found for offset in offsets[said[at]]}
     stretches = ((at, tuple(said[at : at + _STRETCH])) for at in sorted(starts))
     return [(at, stretch) for at, stretch in stretches if stretch in grams]
 

@@ -198,10 +198,9 @@ def decide(
     active = active_reduction(
         history, state, unit=config.unit, config_fingerprint=config_fingerprint
     )
-    cut, pinned, known = 0, None, tuple[Shortened, ...]()
+    cut, pinned = 0, None
     if active is not None:
         cut, pinned = active.summarized_up_to_index, active.pinned_index
-        known = active.shortened
     case = Case(
         history=history,
         config=config_of_run(config, overrides),
@@ -209,7 +208,7 @@ def decide(
         active=active,
         cut=cut,
         view=view_tokens(history, active),
-        entries=fitting(history, known, cut=cut, pinned=pinned),
+        entries=fitting(history, active.shortened if active else (), cut=cut, pinned=pinned),
         pins=pins,
         costs=costs,
     )

@@ -133,7 +133,7 @@ def _reviewed(
     reply = reply.reply if isinstance(reply, Remembered) else reply
     if isinstance(reply, str):
         return reviewed(reply, request, count=count, room=room, by_code=by_code)
-    asked = replace(request, budget=reply.budget)
+    asked = request.but(budget=reply.budget)
     merges = has_headings(reply.text)
     review = reviewed(reply.text, asked, count=count, room=room, merges=merges)
     if review.defects:

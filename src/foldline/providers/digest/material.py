@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 
 from msgspec import Struct
@@ -12,6 +13,7 @@ from foldline.providers.digest.calls import offer_calls
 from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.ledger import build_ledger, offer_entries
 from foldline.providers.digest.outline import TIGHT, CountTokens, Earlier, Item, read_earlier
+from foldline.providers.digest.requests import requests_in
 from foldline.providers.digest.rules import offer_rules
 from foldline.providers.digest.span import Span, Speech, read_span
 from foldline.providers.digest.text import one_line
@@ -27,7 +29,8 @@ SMALL = 64
 """A budget of so many tokens or fewer, or a source, has room for little but what was said."""
 
 
-class Material(Struct, frozen=True, kw_only=True):
+# With a dictionary, since a record is made of it twice: before a model has written, and after.
+class Material(Struct, frozen=True, kw_only=True, dict=True):
     """What code has read from a request, before it is known how much room there is for it."""
 
     request: SummaryRequest
@@ -49,6 +52,11 @@ class Material(Struct, frozen=True, kw_only=True):
 
     sections: Mapping[Section, Sequence[Item]]
     """What is offered for the sections of code, the requests apart."""
+
+    @cached_property
+    def requests(self) -> Sequence[str]:
+        """What users asked for, oldest first, each once."""
+        return requests_in(self.speeches, prior=self.asked)
 
 
 def read_material(

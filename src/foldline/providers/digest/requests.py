@@ -66,16 +66,18 @@ def asks(text: str) -> bool:
     )
 
 
-def offer_requests(
-    speeches: Iterable[Speech], *, prior: Sequence[str], room: int, count: CountTokens
-) -> list[Item]:
-    """
-    Offer user messages: the newest and the very first whole, then those that say most, shortened.
-
-    Those that ask for nothing are left out. The first two may have *room* tokens together.
-    """
+def requests_in(speeches: Iterable[Speech], *, prior: Sequence[str]) -> list[str]:
+    """Return what users asked for in *prior* requests and in *speeches*, oldest first, each once."""
     new = [_typed(speech.text) for speech in speeches if speech.role == "user"]
-    texts = distinct(text for text in [*prior, *new] if asks(text))
+    return distinct(text for text in [*prior, *new] if asks(text))
+
+
+def offer_requests(texts: Sequence[str], *, room: int, count: CountTokens) -> list[Item]:
+    """
+    Offer the requests *texts*: the newest and the very first whole, then those that say most, shortened.
+
+    The first two may have *room* tokens together.
+    """
     if not texts:
         return []
     newest, oldest = texts[-1], texts[0]

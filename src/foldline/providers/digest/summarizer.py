@@ -218,7 +218,7 @@ class _Page(Struct, frozen=True):
         material, room = self.material, self.budget * 3 // 5
         if self.has_tools:
             room = max(min(room, self.budget - _IDENTIFIERS), self.budget // 10)
-        asked = offer_requests(material.speeches, prior=material.asked, room=room, count=self.count)
+        asked = offer_requests(material.requests, room=room, count=self.count)
         # A question had its answer, or is shown.
         return asked if self.budget > TIGHT else sorted(asked, key=_only_asks)
 
