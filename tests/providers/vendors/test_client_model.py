@@ -30,7 +30,9 @@ from tests.servers.vendor import Answer, VendorServer
 
 SECRET = "sk-ant-" + "a1B2" * 8
 SAID = f"{FIRST_LINE}\nThe weather was spoken of.\n{LAST_LINE}"
-REQUEST = SummaryRequest(messages=(Message.user(f"hello {SECRET}"),), prompt=DEFAULT_PROMPT, budget=100)
+REQUEST = SummaryRequest(
+    messages=(Message.user(f"hello {SECRET}"),), prompt=DEFAULT_PROMPT, budget=100
+)
 OPENAI: dict[str, Any] = {
     "id": "c1",
     "object": "chat.completion",
