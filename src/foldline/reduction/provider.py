@@ -5,7 +5,7 @@ from msgspec import Struct
 from foldline.checks import expect
 
 
-class ProviderConfig(Struct, frozen=True):
+class ProviderConfig(Struct, frozen=True, kw_only=True):
     """Which model answers, and where it runs."""
 
     provider_key: str
