@@ -20,7 +20,7 @@ from foldline.history.messages import Message, Usage
 from foldline.history.parts import ToolCallPart
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.providers.summarizer import FIRST_LINE, LAST_LINE, RidingSummarizer
-from foldline.reduction.request import SummaryRequest
+from foldline.reduction.request import DEFAULT_PROMPT, SummaryRequest
 from foldline.testing.grammars import check_anthropic, check_openai_chat
 from foldline.testing.model import ScriptedModel
 
@@ -282,4 +282,4 @@ async def test_a_reply_that_is_no_summary_is_refused() -> None:
         kept=Message.user("x"),
     )
     with pytest.raises(SummarizerError, match="without the first line"):
-        await summarizer.summarize(SummaryRequest(messages=(), prompt="Sum up.", budget=9))
+        await summarizer.summarize(SummaryRequest(messages=(), prompt=DEFAULT_PROMPT, budget=9))

@@ -240,6 +240,25 @@ def test_an_import_that_was_cut_off_is_taken_up(run: Run, tmp_path: Path) -> Non
     assert run("verify", "--store", "s.db").out == "4 threads with 12 whole messages, 0 damaged\n"
 
 
+def test_what_a_log_has_grown_by_is_appended(run: Run, tmp_path: Path) -> None:
+    """A second import adds the new messages only, also to a thread that has been folded since."""
+    said = [{"role": "user", "content": f"Question {i}: {'word ' * 60}"} for i in range(12)]
+    lines = list(map(json.dumps, said))
+    (tmp_path / "log.jsonl").write_text("\n".join(lines[:9]))
+    first = run(*IMPORT, "--id", "t")
+    folded = run("threads", "fold", "t", "--store", "s.db")
+    (tmp_path / "log.jsonl").write_text("\n".join(lines))
+
+    grown = run(*IMPORT, "--id", "t", "--json")
+
+    assert (first.code, folded.code, grown.code) == (0, 0, 0)
+    assert grown.json()["threads"] == [{"id": "t", "messages": 3}]
+    assert grown.json()["already_there"] == []
+    shown = run("threads", "export", "t", "--store", "s.db", "--to", "openai-chat").json()
+    assert shown == said
+    assert run(*IMPORT, "--id", "t").out == "already there: 1 thread\n"
+
+
 async def _opened(path: Path) -> None:
     async with SQLiteStore(path):
         pass

@@ -8,7 +8,7 @@ import pytest
 
 from foldline.agent.agent import Agent
 from foldline.agent.config import AgentOptions
-from foldline.conversation.conversation import Conversation
+from foldline.conversation.conversation import Conversation, call_sync
 from foldline.conversation.orchestrator import RoundRobin, SingleAgent
 from foldline.errors import ConfigError, ThreadConflictError, TurnRunningError
 from foldline.history.messages import Message
@@ -42,6 +42,16 @@ def test_a_single_agent_answers_directly() -> None:
     assert result.execution_order == result.activated_agents == ("helper",)
     assert texts(asyncio.run(conversation.messages())) == ["Hi", "Hello."]
     assert result.response == tuple(asyncio.run(conversation.messages())[1:])
+
+
+def test_orchestrator_and_thread_may_be_given_by_place() -> None:
+    """The agents come first, then who chooses among them, then the thread."""
+    thread = call_sync(MemoryStore().thread, "t")
+    agents = [agent_named("one", "1"), agent_named("two", "2")]
+    conversation = Conversation(agents, RoundRobin(), thread)
+
+    assert [conversation.send_sync("Hi").text for _ in agents] == ["1", "2"]
+    assert texts(call_sync(conversation.messages)) == ["Hi", "1", "Hi", "2"]
 
 
 def test_a_result_tells_what_it_cost() -> None:

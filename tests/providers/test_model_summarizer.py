@@ -188,10 +188,41 @@ def test_the_first_and_the_last_line_are_taken_off(reply: ModelStep) -> None:
 def test_what_is_no_summary_is_an_error(reply: ModelStep, said: str) -> None:
     """The error names the summarizer and the fault, never the text."""
     with pytest.raises(SummarizerError, match=f"^scripted .*{said}") as raised:
-        summarize(reply)
+        summarize(reply, structs.replace(REQUEST, prompt=DEFAULT_PROMPT))
 
     assert "travels" not in f"{raised.value} {raised.value.defect}"
     assert raised.value.defect.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The weather was spoken of.",
+        f"The weather was spoken of.\n{LAST_LINE}",
+        "<think>\nShort.\n</think>\n\nThe weather was spoken of.",
+    ],
+)
+def test_a_prompt_of_ones_own_may_be_answered_in_its_own_form(reply: str) -> None:
+    """Without the first line all that was written is the summary, but thoughts and a last line."""
+    assert summarize(reply) == "The weather was spoken of."
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (f"{FIRST_LINE}\nThe weather was", "without the last line"),
+        ("<think>\nhm\n</think>", "no text"),
+        (calls(("look_up", {}), text="The weather."), "called a tool"),
+        (
+            ChatResponse(messages=(Message.assistant("The wea"),), finish_reason="length"),
+            "did not finish",
+        ),
+    ],
+)
+def test_what_is_no_summary_in_any_form_is_an_error(reply: ModelStep, said: str) -> None:
+    """A prompt of one's own allows no call, no end in the middle and no form begun and not ended."""
+    with pytest.raises(SummarizerError, match=said):
+        summarize(reply)
 
 
 def test_name_and_window_are_those_of_the_model() -> None:

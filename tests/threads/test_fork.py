@@ -84,6 +84,17 @@ async def test_a_fork_says_what_it_was_made_of(store: ThreadStore) -> None:
     assert fork.display_name == "Talk"
 
 
+async def test_a_fork_without_an_id_has_one_of_its_own(store: ThreadStore) -> None:
+    """Two forks without a name are two threads, which are found again by the ids that they got."""
+    thread = await store.thread("t", tenant="acme")
+    await thread.add_messages(said("first", 3))
+    forks = [await thread.fork(at=2), await thread.fork()]
+
+    assert [one.count for one in forks] == [3, 4]
+    assert len({thread.id, *(one.id for one in forks)}) == 3
+    assert (await store.thread(forks[0].id, tenant="acme")).count == 3
+
+
 async def test_an_expired_thread_has_no_fork(store: ThreadStore, clock: Clock) -> None:
     """From its expiry on a thread is not there to fork, so that no fork is gone when it is made."""
     thread = await store.thread("t", ttl=DAY)

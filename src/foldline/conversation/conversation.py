@@ -56,7 +56,6 @@ class Conversation:
     def __init__(
         self,
         agents: Agent | Sequence[Agent] | Mapping[str, Agent],
-        *,
         orchestrator: Orchestrator | None = None,
         thread: ConversationThread | None = None,
     ) -> None:

@@ -13,7 +13,7 @@ from foldline.history.messages import Message, Usage
 from foldline.providers.digest.text import clean
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, window_of
 from foldline.providers.transcript import write_transcript
-from foldline.reduction.request import SummaryRequest
+from foldline.reduction.request import DEFAULT_PROMPT, SummaryRequest
 
 
 _METER: ContextVar[list[Usage] | None] = ContextVar("foldline_spending", default=None)
@@ -93,6 +93,8 @@ _BEGINNING = re.compile(
     + r"[*_#`\":.]*+",
     re.IGNORECASE,
 ).match
+# A summary in the form of a prompt of the caller's own: all but a model's thoughts.
+_OF_OWN_FORM = re.compile(r"(?s:.*</(?:think|thinking|analysis)>)?").match
 # The same around the last line, and after it.
 _LAST = LAST_LINE.rstrip(".").casefold()
 _MARKS = " \t\r*_#>`\".'"
@@ -109,7 +111,7 @@ class ModelSummarizer:
 
     The model reads a transcript without secrets of a known shape and gets no tools. A reply that
     calls a tool, is cut off, has no text or lacks the required first or last line is an error, so
-    the reducer asks again.
+    the reducer asks again. A reply to a prompt of the caller's own may lack the first line.
     """
 
     def __init__(
@@ -177,13 +179,13 @@ class ModelSummarizer:
         asked = f"{transcript}\n\n{instruction(_FRAME, request, mark=mark)}"
         front = Message.system(_SYSTEM)
         sent = ChatRequest(messages=(front, Message.user(asked)), settings=self._settings)
-        return await self.written(sent)
+        return await self.written(sent, request.prompt)
 
-    async def written(self, request: ChatRequest) -> str:
-        """Return what the model writes for a whole *request*; see `summarize`."""
+    async def written(self, request: ChatRequest, prompt: str) -> str:
+        """Return what the model writes for a whole *request* with *prompt*; see `summarize`."""
         response = await self._model.respond(request)
         spend(response.usage)
-        return _read(response, name=self.name)
+        return _read(response, name=self.name, is_bound=prompt == DEFAULT_PROMPT)
 
 
 class RidingSummarizer:
@@ -212,7 +214,7 @@ class RidingSummarizer:
             return await self._summarizer.summarize(request)
         asked = Message.user(instruction(_RIDE, request, kept=self._kept, only=_NO_TOOLS))
         sent = structs.replace(self._sent, messages=(*self._sent.messages, asked))
-        return await self._summarizer.written(sent)
+        return await self._summarizer.written(sent, request.prompt)
 
 
 def instruction(frame: str, request: SummaryRequest, *, only: str = "", **parts: str) -> str:
@@ -243,9 +245,11 @@ def _described(message: Message) -> str:
     return f"call of {names} with the arguments {arguments!r}"
 
 
-def _read(response: ChatResponse, *, name: str) -> str:
+def _read(response: ChatResponse, *, name: str, is_bound: bool) -> str:
     said = "\n".join(message.text for message in response.messages).strip()
-    beginning = _BEGINNING(said)
+    beginning = first = _BEGINNING(said)
+    if first is None and not is_bound:
+        beginning = _OF_OWN_FORM(said)
     text, is_whole = _without_last_line(said[beginning.end() :]) if beginning else ("", False)
     # The defect is what the model reads when it is asked again.
     if response.finish_reason in _INCOMPLETE:
@@ -263,7 +267,7 @@ def _read(response: ChatResponse, *, name: str) -> str:
     elif not text:
         message = f"{name} returned no text"
         defect = f"The reply had no summary: write the line {FIRST_LINE!r}, then the summary."
-    elif not is_whole:
+    elif not is_whole and (first is not None or is_bound):
         message = f"{name} returned {len(said)} characters without the last line of a summary"
         defect = (
             f"The reply did not end with the line {LAST_LINE!r}: write a complete summary, shorter if "

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
+from os import urandom
 from typing import Final, TypeVar
 
 from msgspec import Struct, structs
@@ -328,8 +329,9 @@ class ReadOnlyThread:
         query = Query.parse(text)
         return await self._guarded(lambda reader: reader.search(query, limit=limit, before=before))
 
-    async def _fork(self, thread_id: str | ThreadKey, at: int | None) -> ThreadRecord:
-        context, record, key = self.context, self._record, key_of(thread_id, self.tenant)
+    async def _fork(self, thread_id: str | ThreadKey | None, at: int | None) -> ThreadRecord:
+        context, record = self.context, self._record
+        key = key_of(urandom(16).hex() if thread_id is None else thread_id, self.tenant)
         if key.tenant != self.tenant:
             message = (
                 f"a fork belongs to the tenant of its thread, {self.tenant!r}, got {key.tenant!r}"

@@ -419,7 +419,7 @@ class ConversationThread(ReadOnlyThread):
         await self._redo(cleared)
 
     async def fork(
-        self, thread_id: str | ThreadKey, *, at: int | None = None
+        self, thread_id: str | ThreadKey | None = None, *, at: int | None = None
     ) -> "ConversationThread":
         """
         Return a new thread with the first messages of this one.
@@ -429,7 +429,7 @@ class ConversationThread(ReadOnlyThread):
         `forked_at` are the id of this thread and *at*.
 
         Args:
-            thread_id: The id of the new thread, of the same tenant, or a key.
+            thread_id: The id of the new thread, of the same tenant, or a key; a random one by default.
             at: How many messages it has, system messages not counted; all by default.
 
         Raises:
@@ -453,7 +453,7 @@ class ThreadMoment(ReadOnlyThread):
     """A thread as it was at a checkpoint, which can be read and forked."""
 
     async def fork(
-        self, thread_id: str | ThreadKey, *, at: int | None = None
+        self, thread_id: str | ThreadKey | None = None, *, at: int | None = None
     ) -> ConversationThread:
         """
         Return a new thread with the first messages of this moment.

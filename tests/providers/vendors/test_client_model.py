@@ -22,7 +22,7 @@ from foldline.providers.model import ChatRequest
 from foldline.providers.summarizer import FIRST_LINE, LAST_LINE, ModelSummarizer, metered
 from foldline.providers.vendors.client_model import ClientModel, summarizer_from, wire_of
 from foldline.providers.vendors.wire_formats import AnthropicMessages, OpenAIChat, OpenAIResponses
-from foldline.reduction.request import SummaryRequest
+from foldline.reduction.request import DEFAULT_PROMPT, SummaryRequest
 from tests.agent.test_reducer import CONFIG, talk
 from tests.providers.vendors.asking import KEY
 from tests.servers.vendor import Answer, VendorServer
@@ -30,7 +30,9 @@ from tests.servers.vendor import Answer, VendorServer
 
 SECRET = "sk-ant-" + "a1B2" * 8
 SAID = f"{FIRST_LINE}\nThe weather was spoken of.\n{LAST_LINE}"
-REQUEST = SummaryRequest(messages=(Message.user(f"hello {SECRET}"),), prompt="Sum.", budget=100)
+REQUEST = SummaryRequest(
+    messages=(Message.user(f"hello {SECRET}"),), prompt=DEFAULT_PROMPT, budget=100
+)
 OPENAI: dict[str, Any] = {
     "id": "c1",
     "object": "chat.completion",

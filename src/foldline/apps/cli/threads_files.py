@@ -42,6 +42,7 @@ from foldline.threads.rescue import GAP_KEY, WholeRows, whole_rows
 from foldline.threads.snapshot import ThreadSnapshot
 from foldline.threads.start import make_room, plan_restore
 from foldline.threads.store import ThreadStore
+from foldline.threads.thread import ConversationThread
 
 
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9._:-]+")
@@ -71,22 +72,29 @@ def import_threads(source: SourceOptions, options: _ImportOptions) -> None:
 
     Ids are those of the sessions, with `-` for characters that an id may not have, and with --id,
     which ends with `-`, in front if there are several. A session whose thread exists already with
-    the same messages is skipped, so an import that was interrupted can be run again. If anything
-    else has one of the ids, or the id of a snapshot, nothing is imported. A thread that has
-    expired makes room. The file of a SQLite store is created if it does not exist.
+    the same messages is skipped, so an import that was interrupted can be run again; if the log has
+    grown since, what is new is appended. If anything else has one of the ids, or the id of a
+    snapshot, nothing is imported. A thread that has expired makes room. The file of a SQLite store
+    is created if it does not exist.
 
-    With --json: an object with "tenant", "threads", the new ones, and "already_there", the ids of
-    those that were skipped.
+    With --json: an object with "tenant", "threads", the new and the longer ones with how many
+    messages each got, and "already_there", the ids of those that were skipped.
     """
     threads, is_log = _found(source, options.id)
 
     async def _work(store: ThreadStore) -> list[dict[str, Any]]:
         keyed = [(ThreadKey(options.tenant, one.id), one) for one in threads]
-        missing = [pair for pair in keyed if not await _is_there(store, *pair, is_log=is_log)]
+        known = [(*pair, await _earlier(store, *pair, is_log=is_log)) for pair in keyed]
+        due = [it for it in known if it[2] is None or it[2].count < len(it[1].messages)]
         made: list[dict[str, Any]] = []
-        with progress("importing", len(missing)) as advance:
-            for key, snapshot in missing:
-                made.append({"id": key.id, "messages": await _make(store, key, snapshot)})
+        with progress("importing", len(due)) as advance:
+            for key, snapshot, thread in due:
+                if thread is None:
+                    count = await _make(store, key, snapshot)
+                else:
+                    count = len(snapshot.messages) - thread.count
+                    await thread.add_messages(snapshot.messages[thread.count :])
+                made.append({"id": key.id, "messages": count})
                 advance()
         return made
 
@@ -109,17 +117,17 @@ def _counted(messages: int, gaps: int) -> str:
     return f"{counted(messages - gaps, 'message')}{notes}"
 
 
-async def _is_there(
+async def _earlier(
     store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot, *, is_log: bool
-) -> bool:
-    """Whether an earlier import of a log has made the thread *key* with the same messages."""
+) -> ConversationThread | None:
+    """Return the thread that an earlier import of a log made, as long as the log was or is."""
     thread = await store.find(key.id, tenant=key.tenant)
     if thread is None:
-        return False
-    if is_log and thread.count == len(snapshot.messages):
+        return None
+    if is_log and thread.count <= len(snapshot.messages):
         marks = as_stored(snapshot.metadata).items() <= thread.metadata.items()
-        if marks and tuple(await thread.get_messages()) == snapshot.messages:
-            return True
+        if marks and tuple(await thread.get_messages()) == snapshot.messages[: thread.count]:
+            return thread
     raise ThreadExistsError(thread_id=key.id)
 
 
