@@ -12,6 +12,7 @@ from itertools import chain, filterfalse, pairwise
 from foldline.providers.digest.text import (
     PIECE,
     batches,
+    has_value,
     hints_in,
     is_printable,
     may_have_card,
@@ -168,7 +169,7 @@ class Finder:
             hints = self._hints_of(words) if is_hinted else None
             if hints:
                 self._hinted.add(given[place])
-            if words and (hints or has_card):
+            if hints or (has_card and may_have_card(" ".join(words))):
                 texts[place] = redact(text, hints or ())
         return texts
 
@@ -235,7 +236,7 @@ class Finder:
         for hint in hints_in(text):
             part = hint.rstrip()
             for word, lowered in zip(words, text.lower().split(), strict=True):
-                if part in lowered:
+                if part in lowered and has_value(hint, lowered):
                     self._hints.setdefault(word, []).append(hint)
         special = set(filter(_UNUSUAL, words))
         months = [word for word in words - special if word[:3] in _MONTH_STARTS and _MONTH(word)]
