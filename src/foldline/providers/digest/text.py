@@ -154,7 +154,8 @@ _HINTS = tuple(
 )
 # What may follow these at once: "tokens" has no value.
 _NAMES = frozenset(
-    "_pass access_key accesskey account_key accountkey api-key api_key apikey private_key token".split()
+    {"_pass", "access_key", "accesskey", "account_key", "accountkey"}
+    | {"api-key", "api_key", "apikey", "private_key", "token"}
 )
 _SIGNS = " \"'\\:="
 # A pattern that begins with characters is searched several times as fast as with a condition.
