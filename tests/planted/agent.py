@@ -432,13 +432,13 @@ lists of rules are not read
 - map(_LIST, (text
 + map(str.split, (text
 what is called a rule is none
-- or (signs & _LABELS and _LABELLED(sentence))
+- or (signs & _LABELS and _LABELLED(said))
 + or ()
 what takes a rule back is none
-- or (signs & _BACKS and _TAKEN_BACK(sentence))
+- or (signs & _BACKS and _TAKEN_BACK(said))
 + or False
 a new value is no rule
-- or (signs & _CHANGES and _CHANGED(sentence))
+- or (signs & _CHANGES and _CHANGED(said))
 
 agent/folding.py: agent/test_rules.py
 folds do not know what a rule is

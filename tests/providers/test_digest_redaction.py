@@ -197,6 +197,15 @@ def test_a_finder_cleans_as_code_without_one_does(name: str) -> None:
         assert finder.clean([text]) == finder.clean([text]) == [clean(text)]
 
 
+@pytest.mark.parametrize("sign", [" ", "\n", "=", ": ", '": "', "': '", '\\": \\"', ' = "'])
+def test_a_finder_knows_names_by_what_follows_them(sign: str) -> None:
+    """The word that names a secret is one with each sign that may stand between them."""
+    for name in ("token", "apiKey", "API_KEY", "api-key", "ACCESS_KEY", "AccountKey", "DB_PASS"):
+        text = f"say {name}{sign}{LONG}"
+
+        assert Finder().clean([text]) == [clean(text)] == [f"say {name}{sign}[redacted secret]"]
+
+
 def test_texts_that_are_read_together_keep_apart() -> None:
     """Many texts are cleaned as each alone: nothing goes over from one to the next."""
     texts = [

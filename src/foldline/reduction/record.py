@@ -88,6 +88,9 @@ class Section(Enum):
     LEFT = "Left out"
     """How much there was no room for, and of which messages."""
 
+    # That of an enumeration is code of Python; what is chosen for a record asks for it thousands of times.
+    __hash__ = object.__hash__
+
 
 Counts: TypeAlias = Counter[str]
 """How many messages of each role a record represents."""

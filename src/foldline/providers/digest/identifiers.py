@@ -12,6 +12,7 @@ from itertools import chain, filterfalse, pairwise
 from foldline.providers.digest.text import (
     PIECE,
     batches,
+    has_value,
     hints_in,
     is_printable,
     may_have_card,
@@ -21,12 +22,14 @@ from foldline.providers.digest.text import (
 from foldline.reduction.language import UNSPACED
 
 
-_MONTHS = (
-    "Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
-    "|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?"
+_MONTH_NAMES = re.findall(
+    r"\w+",
+    "January February March April May June July August September Sept October November December",
 )
-_MONTH_STARTS = frozenset(re.findall(r"[A-Z][a-z]{2}", _MONTHS))
-_MONTH = re.compile(rf"(?:{_MONTHS})\.?").fullmatch
+_MONTHS = "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTH_NAMES)
+_MONTH_WORDS = frozenset(
+    f"{form}{end}" for name in _MONTH_NAMES for form in (name, name[:3]) for end in ("", ".")
+)
 # The day is before or after it: "3 December 18:00" is not the 18th.
 _MONTH_DAY = re.compile(
     rf"(?<![\w.,:/-])[0-3]?\d(?:st|nd|rd|th|\.)? (?:{_MONTHS})\b"
@@ -168,7 +171,7 @@ class Finder:
             hints = self._hints_of(words) if is_hinted else None
             if hints:
                 self._hinted.add(given[place])
-            if words and (hints or has_card):
+            if hints or (has_card and may_have_card(" ".join(words))):
                 texts[place] = redact(text, hints or ())
         return texts
 
@@ -235,11 +238,11 @@ class Finder:
         for hint in hints_in(text):
             part = hint.rstrip()
             for word, lowered in zip(words, text.lower().split(), strict=True):
-                if part in lowered:
+                if part in lowered and has_value(hint, lowered):
                     self._hints.setdefault(word, []).append(hint)
         special = set(filter(_UNUSUAL, words))
-        months = [word for word in words - special if word[:3] in _MONTH_STARTS and _MONTH(word)]
-        self._months.update(months)
+        months = words & _MONTH_WORDS
+        self._months |= months
         special.update(months, words & self._hints.keys())
         self._special.update(dict.fromkeys(special))
         self._plain |= words - special
@@ -251,7 +254,9 @@ def _values(word: str) -> list[str]:
         word = _DOTS.sub(" ", word)
     if not word.isascii():
         word = _UNSPACED.sub(" ", word)
-    for run, key in _RUN(word):
+    # Most are one run, which is seen much faster.
+    runs = [(word, "")] if word.isascii() and word.isidentifier() else _RUN(word)
+    for run, key in runs:
         # A key with more than a number at its end is an id that something is filed under.
         if (key and not _FILED(run)) or not _SPECIAL(run):
             continue

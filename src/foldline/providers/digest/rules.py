@@ -185,47 +185,42 @@ _ABROAD = (
     r"|je suis (?:allergique|végan|végétari)|me llamo|mi nombre es|soy (?:alérgic|vegan|vegetarian)"
     r"|me chamo|meu nome é|sou (?:alérgic|vegan|vegetarian)|mi chiamo|sono (?:allergic|vegan|vegetarian))"
 )
+# These read sentences in lower case: to ignore the case in a pattern takes twice as long.
 _ORDERED = re.compile(
-    rf"{_LEAD}{_CASE}(?:{_ORDER}|{_BOUND})|{_NONE}|(?:(?:also|and|please) )?{_KEPT}", re.IGNORECASE
+    rf"{_LEAD}{_CASE}(?:{_ORDER}|{_BOUND})|{_NONE}|(?:(?:also|and|please) )?{_KEPT}"
 ).match
-_LABELLED = re.compile(rf"{_LABEL} \S", re.IGNORECASE).match
-_ORDERED_ABROAD = re.compile(
-    rf"(?:(?:aber|e|et|ma|mais|mas|pero|und|y) )?{_STEP}{_ABROAD}", re.IGNORECASE
-).match
+_LABELLED = re.compile(rf"{_LABEL} \S").match
+_ORDERED_ABROAD = re.compile(rf"(?:(?:aber|e|et|ma|mais|mas|pero|und|y) )?{_STEP}{_ABROAD}").match
 # What begins inside a sentence.
 _INSIDE = re.compile(
-    rf"(?:[(;–—-] ?|, (?:(?:but|and) )?(?:please )?)(?:{_NOT} (?!{_REPORT})\w|never (?!mind\b)|always )",
-    re.IGNORECASE,
+    rf"(?:[(;–—-] ?|, (?:(?:but|and) )?(?:please )?)(?:{_NOT} (?!{_REPORT})\w|never (?!mind\b)|always )"
 ).search
 _ENDING = re.compile(
     rf"\bplease (?:avoid|don['’]?t|do not|never) |(?<=\w )(?:and never {_VERB}|every time (?:i|we) )"
-    r"|(?:has|have) to be (?:left out|removed|kept|excluded)\b",
-    re.IGNORECASE,
+    r"|(?:has|have) to be (?:left out|removed|kept|excluded)\b"
 ).search
 _ANYWHERE = re.compile(
     rf"\b(?:(?!\w{{2,3}} the following\b)(?:{NOW_ON})|under no circumstances?|until further notice|off[ -]limits"
     r"|for the rest of (?:our|the|this) (?:chat|conversation|day|project|session))\b|\bfrozen,? (?:so )?(?:don['’]?t|do not|no|until)\b"
     r"|(?:^|[,;:–—-] )(?:and |just |please |so )*be (?:as |very )?(?:brief|concise|polite|terse)\b"
-    r"|\b(?:nicht|niemals|keine?n?)\b[^,]*!$",
-    re.IGNORECASE,
+    r"|\b(?:nicht|niemals|keine?n?)\b[^,]*!$"
 ).search
 _ANYWHERE_BEYOND_ASCII = re.compile(
     r"不要|不得|禁止|必须|必須|务必|请勿|請勿|一定要|(?:^|[,,先请。])别(?![的人名处])|先别|只能|不能超过|不能用|统一为|请用|ないで(?!す)|ないこと|ること[。.]?$|で(?:書い|答え|返し)て(?:ください|下さい)|は\w{1,3}すな|지 ?말|てはいけない|必ず|常に|絶対に"
     r"|하지 ?마|마세요|항상|반드시|절대|[은는도면] 안 ?[돼됩되된]|(?:빼|제외해) ?주|[은는] 싫|지 ?않(?:게|도록)"
     r"|(?:^|[ ،])و?(?:لا [أن]ريد|لا يجوز|يجب|ممنوع|أبد[اًا]|إطلاق|مطلق|فقط)|(?:^|[،:;] ?)[فو]?لا ت"
-    r"|(?:^|\s)(?:मत|हमेशा|अनिवार्य|कभी (?:न|नहीं|मत)|नहीं (?:चाहिए|होना|होनी|करना)|न \S{1,20}(?:ें|एँ|एं|ना|ाए|ाओ|िए))(?:[\s।]|$)",
-    re.IGNORECASE,
+    r"|(?:^|\s)(?:मत|हमेशा|अनिवार्य|कभी (?:न|नहीं|मत)|नहीं (?:चाहिए|होना|होनी|करना)|न \S{1,20}(?:ें|एँ|एं|ना|ाए|ाओ|िए))(?:[\s।]|$)"
 ).search
-_PREFERENCE = re.compile(rf"{_LEAD}{_CASE}(?:{_WISH})", re.IGNORECASE).match
-_WANTED = re.compile(f"{_WANT}|{_FACT}", re.IGNORECASE).search
-_CHANGED = re.compile(rf"{_LEAD}(?:{_CHANGE})", re.IGNORECASE).match
-_TAKEN_BACK = re.compile(_LEAD + _BACK, re.IGNORECASE).match
+_PREFERENCE = re.compile(rf"{_LEAD}{_CASE}(?:{_WISH})").match
+_WANTED = re.compile(f"{_WANT}|{_FACT}").search
+_CHANGED = re.compile(rf"{_LEAD}(?:{_CHANGE})").match
+_TAKEN_BACK = re.compile(_LEAD + _BACK).match
 # A list of rules.
 _LIST = re.compile(
     rf"(?im)^[ \t#*]{{0,9}}{_LABEL}[ \t*]{{0,9}}$((?:\n[ \t]*(?:(?:[-*+•]|\d{{1,2}}[.)])[ \t].*)?)+)"
 ).findall
 # What is about the writer tells, and does not ask.
-_OWN = re.compile(r"\b(?:i|my|me|we|our)\b", re.IGNORECASE).search
+_OWN = re.compile(r"\b(?:i|my|me|we|our)\b").search
 
 
 def _words(listed: str) -> frozenset[str]:
@@ -335,13 +330,14 @@ _CODE = re.compile(r"[;{}]$|=>|\);|^\W*\d+[:\s]|\w(?:Error|Exception):|\x1b")
 def _is_asked(sentence: str, signs: AbstractSet[str]) -> bool:
     if sentence.endswith(("?", "？", "؟", ELLIPSIS)):
         return False
+    said = sentence.lower()
     is_asked = (
-        _is_strict(sentence, signs)
-        or (signs & _WANTS and ("mind" in signs or _OWN(sentence)) and _WANTED(sentence))
-        or (signs & _CHANGES and _CHANGED(sentence))
+        _is_strict(said, signs)
+        or (signs & _WANTS and ("mind" in signs or _OWN(said)) and _WANTED(said))
+        or (signs & _CHANGES and _CHANGED(said))
     )
-    is_wished = not is_asked and signs & _WISHES and _PREFERENCE(sentence)
-    return bool(is_asked or (is_wished and not _OWN(sentence))) and not _CODE.search(sentence)
+    is_wished = not is_asked and signs & _WISHES and _PREFERENCE(said)
+    return bool(is_asked or (is_wished and not _OWN(said))) and not _CODE.search(sentence)
 
 
 def _signed(lines: Sequence[str]) -> Iterator[tuple[str, AbstractSet[str]]]:
@@ -358,25 +354,25 @@ def _signed(lines: Sequence[str]) -> Iterator[tuple[str, AbstractSet[str]]]:
             yield line, _ALL_SIGNS.intersection(words)
 
 
-def _is_strict(sentence: str, signs: AbstractSet[str]) -> bool:
+def _is_strict(said: str, signs: AbstractSet[str]) -> bool:
     is_likely = (
         signs & _NOWHERE
         or ("on" in signs and signs & _TIMES)
         or (signs & _LATER and signs & _OCCASIONS)
     )
     return bool(
-        (signs & _ORDERS and _ORDERED(sentence))
-        or (signs & _DENIALS and _INSIDE(sentence))
-        or (signs & _ENDINGS and _ENDING(sentence))
-        or (signs & _LABELS and _LABELLED(sentence))
+        (signs & _ORDERS and _ORDERED(said))
+        or (signs & _DENIALS and _INSIDE(said))
+        or (signs & _ENDINGS and _ENDING(said))
+        or (signs & _LABELS and _LABELLED(said))
         or (
             signs & _SIGNS_ABROAD
             # A rule may have a label in front.
-            and any(map(_ORDERED_ABROAD, (sentence, *sentence.split(": ", 1)[1:])))
+            and any(map(_ORDERED_ABROAD, (said, *said.split(": ", 1)[1:])))
         )
-        or (is_likely and _ANYWHERE(sentence))
-        or (is_likely and not sentence.isascii() and _ANYWHERE_BEYOND_ASCII(sentence))
-        or (signs & _BACKS and _TAKEN_BACK(sentence))
+        or (is_likely and _ANYWHERE(said))
+        or (is_likely and not said.isascii() and _ANYWHERE_BEYOND_ASCII(said))
+        or (signs & _BACKS and _TAKEN_BACK(said))
     )
 
 
@@ -394,7 +390,10 @@ def offer_rules(
     """
     new = (speech.text for speech in speeches if speech.role == "user")
     texts = distinct([*rules_in(asked), *prior, *rules_in(new)])
-    strict = [place for place, text in enumerate(texts) if _is_strict(text, _SIGNS)]
+    signs = dict(_signed(texts)) if texts else {}
+    strict = [
+        at for at, one in enumerate(texts) if one in signs and _is_strict(one.lower(), signs[one])
+    ]
     others = sorted(set(range(len(texts))).difference(strict))
     ranked = _from_both_ends(strict) + _from_both_ends(others)
     return [
@@ -429,7 +428,7 @@ def _said(texts: Sequence[str], *, is_typed: bool) -> Iterator[str]:
     for line, signs in _signed(lines_of(texts)):
         sentence = sentence_in(line, _LENGTHS)
         is_asked = sentence and _is_asked(sentence, signs)
-        if is_asked and (is_typed or _is_strict(sentence, signs)):
+        if is_asked and (is_typed or _is_strict(sentence.lower(), signs)):
             yield sentence
 
 

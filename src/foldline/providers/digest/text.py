@@ -86,7 +86,7 @@ REDACTION_RULES = (
     _rule("telegram token", ":aa", r"\b\d{8,10}:AA[\w-]{32,}"),
     _rule(
         "authorization",
-        "bearer basic",
+        "bearer authorization:",
         r"(?P<keep>[AaBb][EeUu](?<!\w..)(?i:(?<=be)arer|(?<=au)thorization:\s{0,8}basic)\s{1,8})"
         r"[\w.~+/-]{16,}=*",
     ),
@@ -152,6 +152,12 @@ _HINTS = tuple(
     (common, tuple(sorted(hint for hint in _OTHERS if common in hint)))
     for common in (*_COMMON, *_ALONE)
 )
+# What may follow these at once: "tokens" has no value.
+_NAMES = frozenset(
+    {"_pass", "access_key", "accesskey", "account_key", "accountkey"}
+    | {"api-key", "api_key", "apikey", "private_key", "token"}
+)
+_SIGNS = " \"'\\:="
 # A pattern that begins with characters is searched several times as fast as with a condition.
 _CARD = re.compile(r"[3-6](?<![\w.-].)\d{3}(?:[ -]?\d{2,6}){2,4}(?![\w-])")
 _CARD_LENGTHS = range(13, 20)
@@ -170,6 +176,11 @@ def hints_in(text: str) -> list[str]:
     lowered = text.lower()
     likely = chain.from_iterable(few for common, few in _HINTS if common in lowered)
     return [hint for hint in likely if hint in lowered] + list(_prefixes_in(text))
+
+
+def has_value(hint: str, word: str) -> bool:
+    """Whether a secret can be where *word*, in lower case, has *hint*: there, or after it."""
+    return hint not in _NAMES or any(f"{hint}{sign}" in f"{word} " for sign in _SIGNS)
 
 
 def _prefixes_in(text: str) -> Iterator[str]:
