@@ -110,7 +110,7 @@ def _messages(log: _Log, record: Object) -> Iterator[Message]:
 def _asked(log: _Log, record: Object) -> Iterator[Message]:
     """Return what the user says; a result is read here if its call does not have it."""
     blocks = _blocks(record.get("content"))
-    said = messages_of(blocks, is_answer=False, parts=_PARTS, tool=tool_of)
+    said = messages_of(blocks, role="user", parts=_PARTS, tool=tool_of)
     kept = (one for one in said if one.role == "user" or not log.has_results)
     return stamped(kept, record.get("timestamp"), maybe_text(record.get("id")))
 

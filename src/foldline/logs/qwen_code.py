@@ -20,7 +20,7 @@ from foldline.history.formats.wire import (
 )
 from foldline.history.messages import Message
 from foldline.logs.bodies import messages_of
-from foldline.logs.gemini import content_parts, tool_of
+from foldline.logs.gemini import content_parts, role_of, tool_of
 
 
 def messages_of_line(line: Object) -> list[Message]:
@@ -28,7 +28,7 @@ def messages_of_line(line: Object) -> list[Message]:
     content = maybe_object(line.get("message"))
     said = messages_of(
         map(maybe_object, maybe_list(content.get("parts"))),
-        is_answer=content.get("role") == "model",
+        role=role_of(content),
         parts=partial(content_parts, of_agent=True),
         tool=tool_of,
     )
