@@ -135,7 +135,7 @@ def _said(log: _Log, record: Object) -> Iterator[Message]:
             usage=usage_or_none(
                 input_tokens=maybe_count(tokens.get("input")) + maybe_count(tokens.get("tool")),
                 output_tokens=maybe_count(tokens.get("output")) + thought,
-                cache_read_tokens=maybe_count(tokens.get("cached")),
+                cache_read_tokens=tokens.get("cached"),
                 reasoning_tokens=thought,
             ),
         )

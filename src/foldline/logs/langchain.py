@@ -20,7 +20,6 @@ from foldline.history.formats.wire import (
     check_role,
     first_text,
     json_text,
-    maybe_count,
     maybe_list,
     maybe_object,
     maybe_text,
@@ -204,11 +203,11 @@ def reported_usage(report: Object) -> Usage | None:
     read = maybe_object(report.get("input_token_details"))
     written = maybe_object(report.get("output_token_details"))
     return usage_or_none(
-        input_tokens=maybe_count(report.get("input_tokens")),
-        output_tokens=maybe_count(report.get("output_tokens")),
-        cache_read_tokens=maybe_count(read.get("cache_read")),
-        cache_write_tokens=maybe_count(read.get("cache_creation")),
-        reasoning_tokens=maybe_count(written.get("reasoning")),
+        input_tokens=report.get("input_tokens"),
+        output_tokens=report.get("output_tokens"),
+        cache_read_tokens=read.get("cache_read"),
+        cache_write_tokens=read.get("cache_creation"),
+        reasoning_tokens=written.get("reasoning"),
     )
 
 

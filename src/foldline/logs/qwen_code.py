@@ -12,7 +12,6 @@ from foldline.history.formats.responses import usage_or_none
 from foldline.history.formats.wire import (
     Object,
     first_text,
-    maybe_count,
     maybe_list,
     maybe_object,
     maybe_time,
@@ -36,10 +35,10 @@ def messages_of_line(line: Object) -> list[Message]:
     report = maybe_object(line.get("usageMetadata"))
     # Unlike Google's own, its answers are counted with their thoughts.
     usage = usage_or_none(
-        input_tokens=maybe_count(report.get("promptTokenCount")),
-        output_tokens=maybe_count(report.get("candidatesTokenCount")),
-        cache_read_tokens=maybe_count(report.get("cachedContentTokenCount")),
-        reasoning_tokens=maybe_count(report.get("thoughtsTokenCount")),
+        input_tokens=report.get("promptTokenCount"),
+        output_tokens=report.get("candidatesTokenCount"),
+        cache_read_tokens=report.get("cachedContentTokenCount"),
+        reasoning_tokens=report.get("thoughtsTokenCount"),
     )
     metadata = scalars(line, ("model",)) or None
     return [
