@@ -101,6 +101,14 @@ def call_of(id: str, name: str, given: Any) -> ToolCallPart:
     return ToolCallPart(id, name, given if isinstance(given, str) else json_text(given))
 
 
+def chat_call(call: Any) -> ToolCallPart:
+    """Return a *call* that a program keeps as OpenAI Chat has it, or without what is around it there."""
+    fields = maybe_object(call)
+    made = maybe_object(fields.get("function")) or fields
+    given = maybe_text(made.get("arguments"))
+    return ToolCallPart(maybe_text(fields.get("id")), maybe_text(made.get("name")), given)
+
+
 def response_of(said: Iterable[Part], *, failed: bool = False) -> Any:
     """Return what a tool *said*: its text if that is all, else the parts, and that it *failed*."""
     parts = (*said, FAILED) if failed else tuple(said)
