@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from foldline.history.formats.anthropic import ANTHROPIC
 from foldline.history.formats.renderings.sending import summary_text
 from foldline.history.formats.wire import json_text, listed_blocks, readable_text
-from foldline.history.grouping import Group, grouped, is_result
+from foldline.history.grouping import grouped
 from foldline.history.messages import Message, Native, NativeFormat, Role
 from foldline.history.parts import (
     Part,
@@ -19,6 +19,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
 )
 from foldline.history.unnamed import without_ids
+from foldline.logs.bodies import messages_of
 
 
 _Object = TypeVar("_Object")
@@ -64,7 +65,7 @@ class BlockCodec(ABC, Generic[_Object, _Block]):
         """Return what *item* says."""
         role = self.role(item)
         if role != "assistant":
-            return [self._asked(role, group) for group in self._groups(item)]
+            return messages_of(self.blocks(item), role=role, parts=self.parts, tool=self.tool)
         signed = filter(None, map(self.thinking, self.blocks(item)))
         return [with_thinking(Message(role=role, parts=self.said(item)), signed)]
 
@@ -81,20 +82,9 @@ class BlockCodec(ABC, Generic[_Object, _Block]):
 
     def part(self, item: _Object, which: Sequence[int], /) -> _Object:
         """Return the blocks of those messages."""
-        groups = self._groups(item)
+        groups = grouped((one, self.parts(one)) for one in self.blocks(item))
         blocks = [block for at in which for block, _ in groups[at]]
-        return self.made(self._asked(self.role(item), groups[which[0]]).role, blocks, item)
-
-    def _groups(self, item: _Object) -> list[Group[_Block]]:
-        """Return the blocks of each message in *item*."""
-        return grouped((one, self.parts(one)) for one in self.blocks(item))
-
-    def _asked(self, role: Role, group: Group[_Block]) -> Message:
-        parts = tuple(part for _, said in group for part in said)
-        if is_result(parts):
-            name = next(filter(None, (self.tool(block) for block, _ in group)), None)
-            return Message(role="tool", parts=parts, name=name)
-        return Message(role=role, parts=parts)
+        return self.made(self.read(item)[which[0]].role, blocks, item)
 
 
 def with_thinking(message: Message, blocks: Iterable[Mapping[str, Any]]) -> Message:

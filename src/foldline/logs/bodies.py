@@ -1,7 +1,7 @@
 """What is said in blocks: requests of a vendor (bodies, bare lists, or a message a line), and answers."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from foldline.history.formats.wire import (
     FAILED,
@@ -21,6 +21,8 @@ from foldline.logs.document import Document
 from foldline.logs.growth import Recording, joined
 from foldline.logs.importer import Session, are_requests, lists_in, read_all
 
+
+_Block = TypeVar("_Block")
 
 _URL_SAFE = str.maketrans("-_", "+/")
 
@@ -55,22 +57,21 @@ def read_bodies(
 
 
 def messages_of(
-    blocks: Iterable[Object],
+    blocks: Iterable[_Block],
     *,
-    is_answer: bool,
-    parts: Callable[[Object], Iterable[Part]],
-    tool: Callable[[Object], str | None],
+    role: Role,
+    parts: Callable[[_Block], Iterable[Part]],
+    tool: Callable[[_Block], str | None],
 ) -> list[Message]:
-    """Return what *blocks* of an answer, or of what it is an answer to, are as messages."""
+    """Return what *blocks* of an item of *role* are as messages: one for an answer."""
     read = [(block, tuple(parts(block))) for block in blocks]
-    if is_answer:
-        return [Message(role="assistant", parts=tuple(part for _, said in read for part in said))]
+    if role == "assistant":
+        return [Message(role=role, parts=tuple(part for _, said in read for part in said))]
     made: list[Message] = []
     for group in grouped(read):
         said = tuple(part for _, one in group for part in one)
         name = next(filter(None, (tool(block) for block, _ in group)), None)
-        answers = is_result(said)
-        made.append(Message(role="tool" if answers else "user", parts=said, name=name))
+        made.append(Message(role="tool" if is_result(said) else role, parts=said, name=name))
     return made
 
 
@@ -98,6 +99,14 @@ def answers(
 def call_of(id: str, name: str, given: Any) -> ToolCallPart:
     """Return a call with what is *given*: the text that the model wrote, or what it was read as."""
     return ToolCallPart(id, name, given if isinstance(given, str) else json_text(given))
+
+
+def chat_call(call: Any) -> ToolCallPart:
+    """Return a *call* that a program keeps as OpenAI Chat has it, or without what is around it there."""
+    fields = maybe_object(call)
+    made = maybe_object(fields.get("function")) or fields
+    given = maybe_text(made.get("arguments"))
+    return ToolCallPart(maybe_text(fields.get("id")), maybe_text(made.get("name")), given)
 
 
 def response_of(said: Iterable[Part], *, failed: bool = False) -> Any:

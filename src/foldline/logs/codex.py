@@ -184,11 +184,11 @@ def _report(log: _Log, payload: Object) -> None:
     info = maybe_object(payload.get("info"))
     report = maybe_object(info.get("last_token_usage"))
     usage = usage_or_none(
-        input_tokens=maybe_count(report.get("input_tokens")),
-        output_tokens=maybe_count(report.get("output_tokens")),
-        cache_read_tokens=maybe_count(report.get("cached_input_tokens")),
-        cache_write_tokens=maybe_count(report.get("cache_write_input_tokens")),
-        reasoning_tokens=maybe_count(report.get("reasoning_output_tokens")),
+        input_tokens=report.get("input_tokens"),
+        output_tokens=report.get("output_tokens"),
+        cache_read_tokens=report.get("cached_input_tokens"),
+        cache_write_tokens=report.get("cache_write_input_tokens"),
+        reasoning_tokens=report.get("reasoning_output_tokens"),
     )
     if usage and info != log.counted:
         # An event may come again, and what was counted after an answer may be a compaction.

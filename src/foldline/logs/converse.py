@@ -94,8 +94,8 @@ def _part(kind: str, held: Object) -> Part:
 def _messages(item: Object) -> list[Message]:
     given = as_list(item.get("content"), "content")
     blocks = [as_object(block, f"content[{at}]") for at, block in enumerate(given)]
-    is_answer = check_role(item.get("role"), _ROLES) == "assistant"
-    return messages_of(blocks, is_answer=is_answer, parts=block_parts, tool=lambda _: None)
+    role: Any = check_role(item.get("role"), _ROLES)
+    return messages_of(blocks, role=role, parts=block_parts, tool=lambda _: None)
 
 
 def _matches(document: Document) -> bool:

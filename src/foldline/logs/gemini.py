@@ -22,7 +22,7 @@ from foldline.history.formats.wire import (
     maybe_text,
 )
 from foldline.history.media import modality_of
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Role
 from foldline.history.parts import (
     BlobPart,
     GenericPart,
@@ -105,6 +105,11 @@ def _said(answer: Object, wrapped: tuple[set[str], ...]) -> str | tuple[Response
     return (TextPart(text), *media) if media else text
 
 
+def role_of(content: Object) -> Role:
+    """Return who says *content*."""
+    return "assistant" if content.get("role") == "model" else "user"
+
+
 def tool_of(part: Object) -> str | None:
     """Return the name of the tool whose result *part* is."""
     return maybe_text(maybe_object(_field(part, "function_response")).get("name")) or None
@@ -113,8 +118,7 @@ def tool_of(part: Object) -> str | None:
 def _messages(content: Object) -> list[Message]:
     given = as_list(content.get("parts") or (), "parts")
     parts = [as_object(part, f"parts[{at}]") for at, part in enumerate(given)]
-    is_answer = content.get("role") == "model"
-    return messages_of(parts, is_answer=is_answer, parts=content_parts, tool=tool_of)
+    return messages_of(parts, role=role_of(content), parts=content_parts, tool=tool_of)
 
 
 def _rules(body: Object) -> list[str]:

@@ -110,7 +110,7 @@ def _messages(log: _Log, record: Object) -> Iterator[Message]:
 def _asked(log: _Log, record: Object) -> Iterator[Message]:
     """Return what the user says; a result is read here if its call does not have it."""
     blocks = _blocks(record.get("content"))
-    said = messages_of(blocks, is_answer=False, parts=_PARTS, tool=tool_of)
+    said = messages_of(blocks, role="user", parts=_PARTS, tool=tool_of)
     kept = (one for one in said if one.role == "user" or not log.has_results)
     return stamped(kept, record.get("timestamp"), maybe_text(record.get("id")))
 
@@ -135,7 +135,7 @@ def _said(log: _Log, record: Object) -> Iterator[Message]:
             usage=usage_or_none(
                 input_tokens=maybe_count(tokens.get("input")) + maybe_count(tokens.get("tool")),
                 output_tokens=maybe_count(tokens.get("output")) + thought,
-                cache_read_tokens=maybe_count(tokens.get("cached")),
+                cache_read_tokens=tokens.get("cached"),
                 reasoning_tokens=thought,
             ),
         )

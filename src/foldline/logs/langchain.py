@@ -20,7 +20,6 @@ from foldline.history.formats.wire import (
     check_role,
     first_text,
     json_text,
-    maybe_count,
     maybe_list,
     maybe_object,
     maybe_text,
@@ -40,7 +39,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
-from foldline.logs.bodies import blob_in, call_of
+from foldline.logs.bodies import blob_in, call_of, chat_call
 from foldline.logs.document import Document, Record
 from foldline.logs.importer import Importer, Session, by_lists, first_item, read_each
 
@@ -192,11 +191,7 @@ def _calls(body: Object) -> Iterator[ToolCallPart]:
 def vendor_calls(extra: Object) -> Iterator[ToolCallPart]:
     """Read the calls that some clients keep as OpenAI Chat has them, in what *extra* is of a message."""
     legacy = {"function": extra["function_call"]} if "function_call" in extra else None
-    for item in (*maybe_list(extra.get("tool_calls")), *filter(None, [legacy])):
-        call = maybe_object(item)
-        function = maybe_object(call.get("function"))
-        name, arguments = maybe_text(function.get("name")), function.get("arguments")
-        yield ToolCallPart(maybe_text(call.get("id")), name, maybe_text(arguments))
+    yield from map(chat_call, (*maybe_list(extra.get("tool_calls")), *filter(None, [legacy])))
 
 
 def reported_usage(report: Object) -> Usage | None:
@@ -204,11 +199,11 @@ def reported_usage(report: Object) -> Usage | None:
     read = maybe_object(report.get("input_token_details"))
     written = maybe_object(report.get("output_token_details"))
     return usage_or_none(
-        input_tokens=maybe_count(report.get("input_tokens")),
-        output_tokens=maybe_count(report.get("output_tokens")),
-        cache_read_tokens=maybe_count(read.get("cache_read")),
-        cache_write_tokens=maybe_count(read.get("cache_creation")),
-        reasoning_tokens=maybe_count(written.get("reasoning")),
+        input_tokens=report.get("input_tokens"),
+        output_tokens=report.get("output_tokens"),
+        cache_read_tokens=read.get("cache_read"),
+        cache_write_tokens=read.get("cache_creation"),
+        reasoning_tokens=written.get("reasoning"),
     )
 
 

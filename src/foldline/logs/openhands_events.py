@@ -23,9 +23,9 @@ from foldline.history.parts import (
     ReasoningPart,
     ResponseContent,
     TextPart,
-    ToolCallPart,
     ToolCallResponsePart,
 )
+from foldline.logs.bodies import chat_call
 from foldline.logs.importer import Reading, printed_message
 
 
@@ -79,16 +79,9 @@ def _answer(event: Object, said: Object, content: object, calls: Iterable[object
         *(first_text(one, "thinking") for one in blocks),
     ]
     reasoning = (ReasoningPart(thought) for thought in dict.fromkeys(filter(None, thoughts)))
-    parts = (*reasoning, *_parts(content), *map(_call, map(maybe_object, calls)))
-    return Message(role="assistant", parts=parts, id=first_text(event, "llm_response_id") or None)
-
-
-def _call(call: Object) -> ToolCallPart:
     # Before its version 1.1 the SDK wrote calls as OpenAI Chat does.
-    made = maybe_object(call.get("function")) or call
-    return ToolCallPart(
-        maybe_text(call.get("id")), maybe_text(made.get("name")), maybe_text(made.get("arguments"))
-    )
+    parts = (*reasoning, *_parts(content), *map(chat_call, calls))
+    return Message(role="assistant", parts=parts, id=first_text(event, "llm_response_id") or None)
 
 
 def _observation(event: Object, added: str) -> Message:

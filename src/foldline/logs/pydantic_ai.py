@@ -20,7 +20,6 @@ from foldline.history.formats.wire import (
     first_text,
     is_list,
     json_text,
-    maybe_count,
     maybe_list,
     maybe_object,
     maybe_text,
@@ -121,10 +120,10 @@ def _answered(part: Object) -> Iterator[Part]:
 def _usage(counts: Object) -> Usage | None:
     # Before its version 1 the first two had other names.
     return usage_or_none(
-        input_tokens=maybe_count(counts.get("input_tokens", counts.get("request_tokens"))),
-        output_tokens=maybe_count(counts.get("output_tokens", counts.get("response_tokens"))),
-        cache_read_tokens=maybe_count(counts.get("cache_read_tokens")),
-        cache_write_tokens=maybe_count(counts.get("cache_write_tokens")),
+        input_tokens=counts.get("input_tokens", counts.get("request_tokens")),
+        output_tokens=counts.get("output_tokens", counts.get("response_tokens")),
+        cache_read_tokens=counts.get("cache_read_tokens"),
+        cache_write_tokens=counts.get("cache_write_tokens"),
     )
 
 

@@ -12,7 +12,6 @@ from foldline.history.formats.responses import usage_or_none
 from foldline.history.formats.wire import (
     Object,
     first_text,
-    maybe_count,
     maybe_list,
     maybe_object,
     maybe_time,
@@ -20,7 +19,7 @@ from foldline.history.formats.wire import (
 )
 from foldline.history.messages import Message
 from foldline.logs.bodies import messages_of
-from foldline.logs.gemini import content_parts, tool_of
+from foldline.logs.gemini import content_parts, role_of, tool_of
 
 
 def messages_of_line(line: Object) -> list[Message]:
@@ -28,7 +27,7 @@ def messages_of_line(line: Object) -> list[Message]:
     content = maybe_object(line.get("message"))
     said = messages_of(
         map(maybe_object, maybe_list(content.get("parts"))),
-        is_answer=content.get("role") == "model",
+        role=role_of(content),
         parts=partial(content_parts, of_agent=True),
         tool=tool_of,
     )
@@ -36,10 +35,10 @@ def messages_of_line(line: Object) -> list[Message]:
     report = maybe_object(line.get("usageMetadata"))
     # Unlike Google's own, its answers are counted with their thoughts.
     usage = usage_or_none(
-        input_tokens=maybe_count(report.get("promptTokenCount")),
-        output_tokens=maybe_count(report.get("candidatesTokenCount")),
-        cache_read_tokens=maybe_count(report.get("cachedContentTokenCount")),
-        reasoning_tokens=maybe_count(report.get("thoughtsTokenCount")),
+        input_tokens=report.get("promptTokenCount"),
+        output_tokens=report.get("candidatesTokenCount"),
+        cache_read_tokens=report.get("cachedContentTokenCount"),
+        reasoning_tokens=report.get("thoughtsTokenCount"),
     )
     metadata = scalars(line, ("model",)) or None
     return [

@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 
 from foldline.errors import FormatError
-from foldline.history.formats.responses import anthropic_usage, joined_stream, read_response
+from foldline.history.formats.responses import (
+    anthropic_usage,
+    joined_stream,
+    openai_usage,
+    read_response,
+)
 from foldline.history.messages import Message, NativeFormat, Usage
 from foldline.history.parts import CompactionPart, ReasoningPart, TextPart, ToolCallPart
 
@@ -244,6 +249,14 @@ def test_a_responses_stream_may_say_its_items_one_by_one() -> None:
     )
 
     assert message.text == "Yes."
+
+
+def test_what_is_no_count_is_not_counted() -> None:
+    """A count that is a text, negative or missing is none, and a report of such alone is no report."""
+    report = {"prompt_tokens": "12", "completion_tokens": -1}
+
+    assert openai_usage(report) is None
+    assert openai_usage({**report, "input_tokens": 3, "prompt_tokens": 5}) == Usage(input_tokens=5)
 
 
 @pytest.mark.parametrize("native", [CHAT, RESPONSES, ANTHROPIC])

@@ -1,13 +1,22 @@
 """Messages of LangChain for the transcripts, and its scripted model."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import tool
 
 from foldline.formats import to_anthropic
 from foldline.history.messages import Message
+from foldline.integrations.langchain_messages import LangChainCodec
+from tests.integrations import player
+from tests.integrations.golden import Transcript, answer_of
+
+
+THREAD: Any = {"configurable": {"thread_id": "house"}}
+"""The thread of a player."""
 
 
 def as_langchain(message: Message) -> BaseMessage:
@@ -43,3 +52,28 @@ class Scripted(BaseChatModel):
     def _generate(self, messages: Any, *_: Any, **__: Any) -> ChatResult:
         self.asked.append(list(messages))
         return ChatResult(generations=[ChatGeneration(message=self.answers.pop(0))])
+
+
+class ScriptedPlayer(player.Player):
+    """One conversation with a scripted model; `_agent` is what answers."""
+
+    codec = LangChainCodec()
+    _agent: Any
+
+    def __init__(self, transcript: Transcript) -> None:
+        @tool
+        def look(room: int, side: int) -> str:
+            """Look at a side of a room."""
+            return answer_of(transcript.messages, {"room": room, "side": side})
+
+        self._look, self._model = look, Scripted()
+
+    def _script(self, turn: Sequence[Message]) -> Any:
+        self._model.answers = [as_langchain(one) for one in turn if one.role == "assistant"]
+        return {"messages": [as_langchain(turn[0])]}
+
+    async def say(self, turn: Sequence[Message]) -> None:
+        await self._agent.ainvoke(self._script(turn), THREAD)
+
+    def say_blocking(self, turn: Sequence[Message]) -> None:
+        self._agent.invoke(self._script(turn), THREAD)

@@ -267,11 +267,11 @@ def openai_usage(report: Object) -> Usage | None:
     read = report.get("prompt_tokens_details") or report.get("input_tokens_details")
     written = report.get("completion_tokens_details") or report.get("output_tokens_details")
     return usage_or_none(
-        input_tokens=maybe_count(report.get("prompt_tokens", report.get("input_tokens"))),
-        output_tokens=maybe_count(report.get("completion_tokens", report.get("output_tokens"))),
-        cache_read_tokens=maybe_count(maybe_object(read).get("cached_tokens")),
-        cache_write_tokens=maybe_count(maybe_object(read).get("cache_write_tokens")),
-        reasoning_tokens=maybe_count(maybe_object(written).get("reasoning_tokens")),
+        input_tokens=report.get("prompt_tokens", report.get("input_tokens")),
+        output_tokens=report.get("completion_tokens", report.get("output_tokens")),
+        cache_read_tokens=maybe_object(read).get("cached_tokens"),
+        cache_write_tokens=maybe_object(read).get("cache_write_tokens"),
+        reasoning_tokens=maybe_object(written).get("reasoning_tokens"),
     )
 
 
@@ -297,7 +297,7 @@ def gemini_usage(report: Object) -> Usage | None:
     return usage_or_none(
         input_tokens=maybe_count(report.get("prompt_token_count")) + tools,
         output_tokens=maybe_count(report.get("candidates_token_count")) + thought,
-        cache_read_tokens=maybe_count(report.get("cached_content_token_count")),
+        cache_read_tokens=report.get("cached_content_token_count"),
         reasoning_tokens=thought,
     )
 
@@ -319,13 +319,14 @@ def usage_apart(
     cache_read, cache_write = maybe_count(read), maybe_count(written)
     return usage_or_none(
         input_tokens=maybe_count(fresh) + cache_read + cache_write,
-        output_tokens=maybe_count(output),
+        output_tokens=output,
         cache_read_tokens=cache_read,
         cache_write_tokens=cache_write,
-        reasoning_tokens=maybe_count(reasoning),
+        reasoning_tokens=reasoning,
     )
 
 
-def usage_or_none(**counts: int) -> Usage | None:
-    """Return the *counts* as a usage; None if all are 0: the call reported nothing."""
+def usage_or_none(**reported: Any) -> Usage | None:
+    """Return what of *reported* is a count as a usage; None without any: the call reported nothing."""
+    counts = {name: maybe_count(value) for name, value in reported.items()}
     return Usage(**counts) if any(counts.values()) else None
