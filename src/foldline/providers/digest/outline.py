@@ -109,6 +109,9 @@ class _Selection(Struct, frozen=True):
         return [item.text for item in self.items]
 
 
+_NOTHING = _Selection((), 0)
+
+
 def select(
     items: Sequence[Item], *, title: str, limit: int, count: CountTokens, is_spoken: bool = False
 ) -> _Selection:
@@ -235,12 +238,7 @@ def share_out(
     shares = _shares(offers, budget)
     late, offers = _late(offers, budget)
     taken: dict[Section, _Selection] = {}
-
-    def pick(section: Section, limit: int, items: Sequence[Item]) -> None:
-        room = min(limit, budget - sum(one.cost for at, one in taken.items() if at is not section))
-        title, is_spoken = _HEADING + section.value, section in _SPOKEN
-        taken[section] = select(items, title=title, limit=room, count=count, is_spoken=is_spoken)
-
+    pick = partial(_pick, taken, budget, count)
     pick(Section.REQUESTS, budget, first)
     asked = taken[Section.REQUESTS].cost
     least = {**(_LEAST if budget > TIGHT else _LEAST_OF_SMALL), Section.REQUESTS: asked}
@@ -269,6 +267,23 @@ def share_out(
     for section, items in late.items():
         pick(section, budget, items)
     return _laid_out({name: selection.items for name, selection in taken.items()})
+
+
+def _pick(
+    taken: dict[Section, _Selection],
+    budget: int,
+    count: CountTokens,
+    section: Section,
+    limit: int,
+    items: Sequence[Item],
+) -> None:
+    if not items:
+        taken[section] = _NOTHING
+        return
+    others = sum([one.cost for one in taken.values()]) - taken.get(section, _NOTHING).cost
+    title, is_spoken = _HEADING + section.value, section in _SPOKEN
+    room = min(limit, budget - others)
+    taken[section] = select(items, title=title, limit=room, count=count, is_spoken=is_spoken)
 
 
 def untold(
@@ -391,8 +406,9 @@ def _unsaid(items: Sequence[Item], shown: Sequence[str], section: Section) -> li
     if section is Section.LAST:
         return [item for item in items if not _repeats(item.text, shown)]
     together = "\n".join(shown)
-    is_rule = section is Section.RULES
-    return [item for item in items if (item.text if is_rule else bare(item.text)) not in together]
+    if section is Section.RULES:
+        return [item for item in items if item.text not in together]
+    return [item for item in items if bare(item.text) not in together]
 
 
 def _repeats(text: str, shown: Sequence[str]) -> bool:
