@@ -229,6 +229,27 @@ def test_what_one_speaker_says_in_several_messages_shares_a_line() -> None:
     assert [one.text for one in again] == [one.text for one in said]
 
 
+def test_a_talk_keeps_what_its_user_said_in_few_words() -> None:
+    """Where requests have no room, the sentences of a user with one other come before like answers."""
+    names = ("Shirin", "Tarja", "Ilkka", "Mehdi", "Eluned", "Piet", "Jelena", "Ante")
+    said = [Message.user("I plan a dinner for nine in May.")]
+    for name, letter in zip(names, "abcdefgh", strict=True):
+        said += [
+            Message.assistant(
+                f"Walnuts, pistachios, sesame and wheat of farm {letter * 4} are declared to every guest."
+                f" Every table of Holm {letter * 5} is rented for an evening."
+            ),
+            Message.user(
+                f"My cousin {name} never eats any fish. I do not know yet what the others would like to"
+                " have there, and nobody has told me so far, which is a pity as you can see."
+            ),
+        ]
+    said.append(Message.assistant("Good."))
+    digest = write_digest(SummaryRequest(messages=tuple(said), prompt="", budget=180))
+
+    assert all(name in digest for name in names)
+
+
 def test_what_the_view_shows_is_not_repeated() -> None:
     """A quoted request is no request of the digest, nor said last; its rules are kept, as they hold on."""
     quoted = "Bake two loaves of rye bread.\n\nNever use any sugar."
