@@ -280,7 +280,7 @@ def _pick(
     if not items:
         taken[section] = _NOTHING
         return
-    others = sum([one.cost for one in taken.values()]) - taken.get(section, _NOTHING).cost
+    others = sum(one.cost for one in taken.values()) - taken.get(section, _NOTHING).cost
     title, is_spoken = _HEADING + section.value, section in _SPOKEN
     room = min(limit, budget - others)
     taken[section] = select(items, title=title, limit=room, count=count, is_spoken=is_spoken)
