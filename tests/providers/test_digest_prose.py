@@ -181,6 +181,44 @@ def test_offers_sentences() -> None:
     assert offer_sentences(speeches, prior=(), shown=[speeches[0].text], budget=600) == []
 
 
+def test_what_a_user_of_few_words_says_comes_before_longer_answers() -> None:
+    """An answer can be made again; of a user who says most of a talk nothing comes first for that."""
+    answer = Speech(
+        1, "assistant", "Walnuts, pistachios, sesame and wheat are declared to every guest."
+    )
+    asked = Speech(2, "user", "My cousin never eats any sesame.")
+    more = [
+        Speech(at, "user", f"Her {word} is good.") for at, word in enumerate(("soup", "rice") * 9)
+    ]
+    orders = [
+        [
+            item.text
+            for item in offer_sentences(talk, prior=(), shown=(), budget=100, is_talk=is_talk)
+        ]
+        for talk, is_talk in (
+            ([answer, asked], True),
+            ([answer, asked], False),
+            ([answer, asked, *more], True),
+        )
+    ]
+
+    assert [order[0].partition(": ")[0] for order in orders] == ["user", "assistant", "assistant"]
+
+
+def test_what_adds_nothing_is_offered_last_if_all_may_fit() -> None:
+    """The more a source fits, the less is left out; what is shown is offered no more for that."""
+    speeches = said("The ferry leaves at nine.", "At nine the ferry leaves.", "Bring the red key.")
+    whole = offer_sentences(speeches, prior=(), shown=["Bring the red key."], budget=100)
+    again = offer_sentences(speeches, prior=whole[:1], shown=(), budget=100)
+    tight = offer_sentences(speeches, prior=(), shown=(), budget=10)
+
+    assert [item.text for item in whole] == [
+        "user: The ferry leaves at nine.",
+        "user: At nine the ferry leaves.",
+    ]
+    assert len(again) == len(tight) == 2
+
+
 def test_what_a_message_says_that_calls_tools_comes_last() -> None:
     """It says what is done next, and an answer what was found, however short."""
     speeches = [

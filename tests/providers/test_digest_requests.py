@@ -171,11 +171,11 @@ def test_what_was_said_after_the_oldest_of_the_last_messages_stands_among_them()
         Section.SAID: [
             Item("assistant: The ferry left at nine.", 3 * STRIDE),
             Item("assistant: It rains in Bonn.", 1 * STRIDE),
-            Item("assistant: Herr Öztürk comes.", 5 * STRIDE),
+            Item("assistant (b): Herr Öztürk comes.", 5 * STRIDE),
         ],
         Section.LAST: [
             Item("user: And now?", 6 * STRIDE),
-            Item("assistant: Herr Özt …", 4 * STRIDE),
+            Item("assistant (b): Herr Özt …", 4 * STRIDE),
             Item("user: Which ferry?", 2 * STRIDE),
         ],
     }
@@ -185,7 +185,7 @@ def test_what_was_said_after_the_oldest_of_the_last_messages_stands_among_them()
     assert lines[Section.LAST] == (
         "user: Which ferry?",
         "assistant: The ferry left at nine.",
-        "assistant: Herr Öztürk comes.",
+        "assistant (b): Herr Öztürk comes.",
         "user: And now?",
     )
 
@@ -199,7 +199,7 @@ def test_what_one_message_says_is_one_line() -> None:
     ]
     table = Item("assistant: item | EUR; venue | Bonn; food | 8400", STRIDE + 6)
     after = Item("assistant: So be it.", STRIDE + 7)
-    other = Item("assistant: It rains.", 2 * STRIDE + 1)
+    other = Item("user: It rains.", 2 * STRIDE + 1)
     every = [*said, table, after, other]
     lines = share_out({Section.SAID: every}, budget=400, count=len)
 
@@ -212,6 +212,43 @@ def test_what_one_message_says_is_one_line() -> None:
     assert share_out({Section.SAID: said[:2]}, budget=65, count=len)[Section.SAID] == (
         "assistant: We meet at six. Bring the key.",
     )
+
+
+def test_what_one_speaker_says_in_several_messages_shares_a_line() -> None:
+    """So names of speakers take no room; a line stays so short that it can be found among the messages."""
+    said = [
+        Item(f"{by}: It rains in {town * 12}.", at * STRIDE)
+        for at, (by, town) in enumerate(
+            (by, town) for by in ("user", "assistant") for town in ("Bonn ", "Rome ", "Oslo ") * 4
+        )
+    ]
+    lines = share_out({Section.SAID: said}, budget=4_000, count=len)[Section.SAID]
+
+    assert [line.partition(": ")[0] for line in lines] == ["user"] * 2 + ["assistant"] * 2
+    assert all(line.count(": ") == 1 and len(line) <= 600 for line in lines)
+    again = said_before(read_earlier([SummaryRecord(Counts(), {Section.SAID: lines}).render()]))
+    assert [one.text for one in again] == [one.text for one in said]
+
+
+def test_a_talk_keeps_what_its_user_said_in_few_words() -> None:
+    """Where requests have no room, the sentences of a user with one other come before like answers."""
+    names = ("Shirin", "Tarja", "Ilkka", "Mehdi", "Eluned", "Piet", "Jelena", "Ante")
+    said = [Message.user("I plan a dinner for nine in May.")]
+    for name, letter in zip(names, "abcdefgh", strict=True):
+        said += [
+            Message.assistant(
+                f"Walnuts, pistachios, sesame and wheat of farm {letter * 4} are declared to every guest."
+                f" Every table of Holm {letter * 5} is rented for an evening."
+            ),
+            Message.user(
+                f"My cousin {name} never eats any fish. I do not know yet what the others would like to"
+                " have there, and nobody has told me so far, which is a pity as you can see."
+            ),
+        ]
+    said.append(Message.assistant("Good."))
+    digest = write_digest(SummaryRequest(messages=tuple(said), prompt="", budget=180))
+
+    assert all(name in digest for name in names)
 
 
 def test_what_the_view_shows_is_not_repeated() -> None:
@@ -286,16 +323,23 @@ def test_the_first_request_outlives_a_view_that_quotes_none() -> None:
 
 
 def test_no_line_repeats_a_day_that_a_sentence_names() -> None:
-    """What is said of a day says more than a list of days does; an id stays in its list."""
+    """What is said of a day says more than a list of days does, and so does what is said of an id in a talk."""
     said = [Message.user("Where is my order?"), Message.assistant("LM-19530 comes on 3 December.")]
     said += [
         Message.assistant(f"The {word} stands beside the {word} of the other house.")
         for word in ("chair", "table", "lamp", "bed", "shelf", "mirror")
     ]
+    called = (
+        Message.assistant("", tool_calls=[ToolCallPart("c", "look_up", '{"shelf": "east"}')]),
+        Message.tool("c", "{}"),
+    )
     digest = write_digest(SummaryRequest(messages=tuple(said), prompt="", budget=400))
 
     assert digest.count("3 December") == 1
-    assert digest.count("LM-19530") == 2
+    assert digest.count("LM-19530") == 1
+    assert "- codes: LM-19530" in write_digest(
+        SummaryRequest(messages=(*said, *called), prompt="", budget=800)
+    )
 
 
 def test_requests_have_what_the_rest_leaves() -> None:

@@ -22,7 +22,7 @@ from foldline.reduction.record import Section, SummaryRecord
 FAILED = "failed: "
 """What the line of a call that failed begins with."""
 
-_HEADING = "## "
+_HEADING, _SAYS = "## ", ": "
 # What a day is called if nothing names it.
 _DAYS = "dates"
 # What stands around a word and is no part of it.
@@ -74,6 +74,8 @@ CountTokens: TypeAlias = Callable[[str], int]
 _CHARACTERS = 2
 # A shorter beginning says nothing.
 _SHORTEST_CUT = 48
+# What one speaker said in several messages shares a line of at most so many characters.
+_LONGEST_LINE = 600
 
 
 class Item(Struct, frozen=True):
@@ -105,6 +107,9 @@ class _Selection(Struct, frozen=True):
     @property
     def texts(self) -> list[str]:
         return [item.text for item in self.items]
+
+
+_NOTHING = _Selection((), 0)
 
 
 def select(
@@ -233,12 +238,7 @@ def share_out(
     shares = _shares(offers, budget)
     late, offers = _late(offers, budget)
     taken: dict[Section, _Selection] = {}
-
-    def pick(section: Section, limit: int, items: Sequence[Item]) -> None:
-        room = min(limit, budget - sum(one.cost for at, one in taken.items() if at is not section))
-        title, is_spoken = _HEADING + section.value, section in _SPOKEN
-        taken[section] = select(items, title=title, limit=room, count=count, is_spoken=is_spoken)
-
+    pick = partial(_pick, taken, budget, count)
     pick(Section.REQUESTS, budget, first)
     asked = taken[Section.REQUESTS].cost
     least = {**(_LEAST if budget > TIGHT else _LEAST_OF_SMALL), Section.REQUESTS: asked}
@@ -269,22 +269,45 @@ def share_out(
     return _laid_out({name: selection.items for name, selection in taken.items()})
 
 
+def _pick(
+    taken: dict[Section, _Selection],
+    budget: int,
+    count: CountTokens,
+    section: Section,
+    limit: int,
+    items: Sequence[Item],
+) -> None:
+    if not items:
+        taken[section] = _NOTHING
+        return
+    others = sum(one.cost for one in taken.values()) - taken.get(section, _NOTHING).cost
+    title, is_spoken = _HEADING + section.value, section in _SPOKEN
+    room = min(limit, budget - others)
+    taken[section] = select(items, title=title, limit=room, count=count, is_spoken=is_spoken)
+
+
 def untold(
     offers: Mapping[Section, Sequence[Item]],
     lines: Mapping[Section, Sequence[str]],
     *,
     budget: int,
 ) -> Mapping[Section, Sequence[Item]]:
-    """Return *offers* without the days and weak identifiers that sentences in *lines* name."""
-    if not _shares(offers, budget)[Section.SAID]:
-        return offers
+    """
+    Return *offers* without the days and weak identifiers that sentences in *lines* name.
+
+    Where no tool was called the others, that a call would need whole, are left out as well.
+    """
+    shares = _shares(offers, budget)
     seen = offers.get(Section.SEEN, ())
-    if not any(map(_gives_way, seen)):
+    giving_way = seen if shares is _TALK_SHARES else list(filter(_gives_way, seen))
+    if not (giving_way and shares[Section.SAID]):
         return offers
     told = "\n".join(line for section in TOLD for line in lines.get(section, ()))
     told = f" {' '.join(word.strip(_AROUND) for word in told.split())} "
-    others = [one for one in seen if not (_gives_way(one) and f" {one.text} " in told)]
-    return offers if len(others) == len(seen) else {**offers, Section.SEEN: others}
+    gone = {one for one in giving_way if f" {one.text} " in told}
+    if not gone:
+        return offers
+    return {**offers, Section.SEEN: [one for one in seen if one not in gone]}
 
 
 def _gives_way(item: Item) -> bool:
@@ -307,11 +330,11 @@ def _laid_out(found: Mapping[Section, Sequence[Item]]) -> dict[Section, tuple[st
 
 
 def _together(items: Sequence[Item]) -> tuple[str, ...]:
-    """Write what was said in its order, that of one message on one line."""
+    """Write what was said in its order, that of one message, and of one speaker if short, on one line."""
     lines: list[str] = []
     before = None
     for item in sorted(items, key=lambda item: item.order):
-        if before is not None and _goes_on(before, item):
+        if before is not None and _goes_on(before, item, lines[-1]):
             is_next = item.order == before.order + 1 and before.text.endswith(tuple(ENDS))
             lines[-1] += f"{' ' if is_next else f' {ELLIPSIS} '}{bare(item.text)}"
         else:
@@ -320,10 +343,12 @@ def _together(items: Sequence[Item]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _goes_on(before: Item, item: Item) -> bool:
-    return item.order // _LINE == before.order // _LINE and not (
-        is_table(bare(before.text)) or is_table(bare(item.text))
-    )
+def _goes_on(before: Item, item: Item, line: str) -> bool:
+    if item.order // _LINE != before.order // _LINE:
+        speaker = attribute(before.text.partition(_SAYS)[0], "")
+        if len(line) + len(item.text) > _LONGEST_LINE or not item.text.startswith(speaker):
+            return False
+    return not (is_table(bare(before.text)) or is_table(bare(item.text)))
 
 
 def _in_order(found: Mapping[Section, Sequence[Item]]) -> Mapping[Section, Sequence[Item]]:
@@ -381,8 +406,9 @@ def _unsaid(items: Sequence[Item], shown: Sequence[str], section: Section) -> li
     if section is Section.LAST:
         return [item for item in items if not _repeats(item.text, shown)]
     together = "\n".join(shown)
-    is_rule = section is Section.RULES
-    return [item for item in items if (item.text if is_rule else bare(item.text)) not in together]
+    if section is Section.RULES:
+        return [item for item in items if item.text not in together]
+    return [item for item in items if bare(item.text) not in together]
 
 
 def _repeats(text: str, shown: Sequence[str]) -> bool:

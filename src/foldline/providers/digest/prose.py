@@ -14,10 +14,10 @@ of each of equal strata is read, and at most `_MOST_OFFERED` sentences are chose
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop, heapreplace
-from itertools import chain, pairwise, takewhile
+from itertools import pairwise, takewhile
 from typing import TypeVar
 
 from foldline.providers.digest.outline import STRIDE, Earlier, Item
@@ -80,6 +80,11 @@ _GRADES = 256
 _GOLDEN, _TURN = 0x9E3779B1, 1 << 32
 # The length that a sentence costs beside its own characters: a few long ones read better than many.
 _OVERHEAD = 40
+# Per cent of that for what is favored: of a talk what its user said, since an answer can be made again.
+_FAVOR = 67
+_BY_USER = attribute("user", "")
+# Where a source has so few characters for each token of the budget, all of it may fit.
+_FIT_A_TOKEN = 5
 # What says the same with other numbers has two words of the other or more, and is not so many times as long.
 _ALIKE, _TIMES_AS_LONG = 2, 3
 
@@ -175,9 +180,11 @@ def _content(text: str) -> set[str]:
     return words
 
 
-def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) -> list[int]:
+def most_telling(
+    texts: Sequence[str], *, known: Iterable[str] = (), most: int, favored: Collection[int] = ()
+) -> list[int]:
     """
-    Return the indexes of at most *most* of *texts*, in the order in which they say most.
+    Return the indexes of at most *most* of *texts*: the most telling first, the *favored* sooner.
 
     What says nothing that the ones before it, and the *known* words, do not say, is left out.
     """
@@ -190,7 +197,7 @@ def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) 
     for word, weight in weights.items():
         for index in places[word]:
             lacking[index] += weight
-    prices = [len(text) + _OVERHEAD for text in texts]
+    prices = _prices(texts, favored)
     most_more = [0 if numbers.isdisjoint(words) else _NUMBER for words in said]
 
     def rank_of(index: int) -> int:
@@ -219,6 +226,13 @@ def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) 
             for other in places[word]:
                 lacking[other] -= weight
     return chosen
+
+
+def _prices(texts: Sequence[str], favored: Collection[int]) -> list[int]:
+    prices = [len(text) + _OVERHEAD for text in texts]
+    for index in favored:
+        prices[index] = prices[index] * _FAVOR // 100
+    return prices
 
 
 def _places(said: Iterable[Iterable[str]]) -> dict[str, list[int]]:
@@ -322,15 +336,16 @@ def offer_sentences(
     prior: Sequence[Item],
     shown: Iterable[str],
     budget: int,
+    is_talk: bool = False,
     focus: AbstractSet[str] = frozenset(),
     calling: AbstractSet[int] = frozenset(),
 ) -> list[Item]:
     """
     Offer new and *prior* sentences, the most telling first, beside what is *shown* elsewhere.
 
-    Those with words of *focus* come before them, and after them those of messages that are *calling*
-    tools: they say what is done next, and answers what was found. The more tokens the *budget* has,
-    the more is read.
+    In a talk of one user and one other, what a user of few words said is preferred. Sentences with
+    words of *focus* come before all, and last those of messages that are *calling* tools: they say
+    what is done next, and answers what was found. The more tokens the *budget* has, the more is read.
     """
     most = min(max(budget * _READ_A_TOKEN, _LEAST_READ), _MOST_READ)
     said = (
@@ -338,14 +353,30 @@ def offer_sentences(
         for speech in _sampled(speeches, most)
         for place, sentence in enumerate(_spoken(speech.text), start=1)
     )
-    items = current([*prior, *said])
+    items, told = current([*prior, *said]), "\n".join(shown)
     wanted = [item for item in items if focus & words_of(item.text)] if focus else []
-    known = chain.from_iterable(map(words_of, shown))
-    telling = most_telling([bare(item.text) for item in items], known=known, most=_MOST_OFFERED)
+    telling = most_telling(
+        [bare(item.text) for item in items],
+        known=words_of(told),
+        most=_MOST_OFFERED,
+        favored=_of_less_spoken_user(items) if is_talk else (),
+    )
+    if not prior and sum(len(item.text) for item in items) <= budget * _FIT_A_TOKEN:
+        # All may fit, so what adds nothing comes last.
+        rest = (place for place, item in enumerate(items) if bare(item.text) not in told)
+        telling = list(dict.fromkeys([*telling, *rest]))
     ranked = sorted(
         (items[index] for index in telling), key=lambda item: item.order // STRIDE in calling
     )
-    return list(dict.fromkeys([*focused(wanted, focus), *ranked]))[:_MOST_OFFERED]
+    most_offered = max(_MOST_OFFERED, len(telling))
+    return list(dict.fromkeys([*focused(wanted, focus), *ranked]))[:most_offered]
+
+
+def _of_less_spoken_user(items: Sequence[Item]) -> list[int]:
+    """Return the indexes of what the user says in *items*, if others say more."""
+    by_user = [place for place, item in enumerate(items) if item.text.startswith(_BY_USER)]
+    size = sum(len(items[place].text) for place in by_user)
+    return by_user if 2 * size <= sum(len(item.text) for item in items) else []
 
 
 def is_data_line(line: str) -> bool:

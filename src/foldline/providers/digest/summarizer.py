@@ -63,6 +63,8 @@ _WHOLE_BESIDE = 120
 # What only a model writes; a digest keeps it.
 _WRITTEN = (Section.DECISIONS, Section.FAILED, Section.NARRATIVE)
 _FACTS = (Section.RULES, Section.USED, Section.SEEN, Section.TOOLS)
+# In a talk the messages of each side differ by at most such a part of all.
+_TALK_PART = 8
 # The share of a budget that the roles in the first line may have.
 _ROLES_PART = 8
 
@@ -206,6 +208,7 @@ class _Page(Struct, frozen=True):
                     prior=said_before(material.earlier),
                     shown=[item.text for item in (*requests[:2], *rules[:4], *last[:2])],
                     budget=budget,
+                    is_talk=self._is_talk(),
                     focus=words_of(material.request.focus),
                     calling={call.position for call in material.span.calls},
                 ),
@@ -286,6 +289,12 @@ class _Page(Struct, frozen=True):
         # Nothing else says what the user of a talk has said, and an answer can be made again.
         cost = sum(self.count(f"- {item.text}\n") for item in asked)
         return asked if cost <= limit // 2 and self._is_for_most_of_a_talk() else first
+
+    def _is_talk(self) -> bool:
+        """Whether a user and one other take turns, by how many messages each has."""
+        counts = self.counts
+        apart = abs(counts["user"] - counts["assistant"])
+        return not self.has_tools and apart * _TALK_PART <= counts.total()
 
     def _is_for_most_of_a_talk(self) -> bool:
         """Whether a user talks to one other, and at least half of it has room, by the new messages."""
