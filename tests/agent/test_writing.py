@@ -185,10 +185,16 @@ def test_a_compaction_of_the_vendor_stands_for_all_before_it() -> None:
     assert loop.written[-1] <= _MOST
 
 
+@pytest.mark.parametrize("is_second", [False, True])
 @pytest.mark.parametrize("format", [CHAT, ANTHROPIC])
-def test_a_system_message_in_between_is_where_the_format_has_it(format: NativeFormat) -> None:
-    """It comes first or stays at its place, whatever was written before it."""
+def test_a_system_message_in_between_is_where_the_format_has_it(
+    format: NativeFormat, *, is_second: bool
+) -> None:
+    """It stays at its place, whatever was written before it, one that came first too."""
     loop = Loop(format)
+    if is_second:
+        loop.items.insert(0, {"role": "system", "content": "Be kind."})
+        loop.check()
     loop.add([{"role": "system", "content": "Be brief."}])
     loop.add([{"role": "user", "content": "Go on."}])
     loop.add(loop.step(50))

@@ -228,4 +228,14 @@ reduction/contract.py: reduction/test_fold.py
 a summary longer than what it replaces is accepted
 - elif tokens >= room:
 + elif tokens >= 10 * room:
+
+reduction/said.py: reduction/test_unsaid.py
+a reminder lifts a ban
+- (without_reminders(one.text) for one in self._request.parsed if one.is_from_user)
++ (one.text for one in self._request.parsed if one.role == "user")
+
+reduction/evidence.py: reduction/test_evidence.py
+a reminder says that a task is done
+- if message.is_from_user and len(text := without_reminders(message.text)) <= TYPED:
++ if message.role == "user" and len(text := message.text) <= TYPED:
 """)

@@ -469,16 +469,6 @@ a message that is quoted already cannot be pinned
 - if kind == "pin" or at not in known or at in again}
 + if at not in known or at in again}
 
-reduction/said.py: reduction/test_unsaid.py
-a reminder lifts a ban
-- (without_reminders(one.text) for one in self._request.parsed if one.is_from_user)
-+ (one.text for one in self._request.parsed if one.role == "user")
-
-reduction/evidence.py: reduction/test_evidence.py
-a reminder says that a task is done
-- if message.is_from_user and len(text := without_reminders(message.text)) <= TYPED:
-+ if message.role == "user" and len(text := message.text) <= TYPED:
-
 reduction/fitting.py: agent/test_pins.py
 a pinned result is cleared
 - if at not in whole and at < unread)

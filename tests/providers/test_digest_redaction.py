@@ -62,6 +62,7 @@ SECRETS = {
     "cookie json": '{"Cookie": "sid=' + LONG + '"}',
     "curl": "curl -s -X POST \\\n  -u admin:" + LONG + " https://example.com",
     "curl quoted": 'curl --user "admin:' + LONG + '" https://example.com',
+    "dashed": "backup --db-pass " + LONG,
     "sshpass": "sshpass -p " + LONG + " ssh root@example.com",
     "mysql": "mysql -h db -u root -p" + LONG + " shop",
     "redis": "redis-cli -h cache -a " + LONG + " ping",

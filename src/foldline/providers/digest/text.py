@@ -130,7 +130,7 @@ REDACTION_RULES = (
     # Without quotes what stands after a name is a secret only if it has a digit, and is no code.
     _rule(
         "secret",
-        "passw _pass secret token api_key api-key apikey access_key accesskey account_key accountkey",
+        "passw _pass -pass secret token api_key api-key apikey access_key accesskey account_key accountkey",
         r"(?P<keep>[AaPpSsTt_-][AaCcEeOoPp](?i:(?<=pa)ssw(?:or)?[dt]|(?<=[_-]p)ass"
         r"|(?<=se)c(?:ret)(?:_?key)?|(?<=to)ken|(?<=ap)i[_-]?key"
         rf"|(?<=ac)c(?:ess|ount)_?key){_QUOTE}(?:\s{{0,3}}[:=]\s{{0,3}}|\s){_QUOTE})"
@@ -154,7 +154,7 @@ _HINTS = tuple(
 )
 # What may follow these at once: "tokens" has no value.
 _NAMES = frozenset(
-    {"_pass", "access_key", "accesskey", "account_key", "accountkey"}
+    {"_pass", "-pass", "access_key", "accesskey", "account_key", "accountkey"}
     | {"api-key", "api_key", "apikey", "private_key", "token"}
 )
 _SIGNS = " \"'\\:="
