@@ -88,7 +88,7 @@ a plain turn does not look for a lease
 -         is_free = thread.lease is None and not thread.has_open_run
 +         is_free = not thread.has_open_run
 
-agent/admission.py: agent/once/test_lines.py::test_messages_are_answered_as_they_came
+agent/admission.py: agent/once/test_lines.py::test_who_comes_late_does_not_push_in
 who waits does not look who is before him
 -             is_first = self._place is None or self._place.is_first
 +             is_first = True

@@ -38,16 +38,19 @@ async def test_messages_are_answered_as_they_came(store: ThreadStore, *, shares:
     assert model.questions == ASKED
 
 
-async def test_who_comes_late_does_not_push_in(store: ThreadStore) -> None:
+@pytest.mark.parametrize("steps", range(4))
+async def test_who_comes_late_does_not_push_in(steps: int) -> None:
     """A message that comes while another one begins is answered after those who wait already."""
     agent = Agent(ScriptedModel(repeat="fine"))
-    async with store:
+    async with MemoryStore() as store:
         threads = [await store.thread("t") for _ in ASKED]
         running = [
             asyncio.create_task(agent.run(text, thread=thread))
             for text, thread in zip(ASKED, threads, strict=True)
         ]
         await running[0]
+        for _ in range(steps):
+            await asyncio.sleep(0)
         running.append(asyncio.create_task(agent.run("late", thread=await store.thread("t"))))
         await asyncio.wait(running)
         said = await (await store.thread("t")).get_messages()
