@@ -210,9 +210,7 @@ def test_an_object_that_is_said_again_is_there_each_time(format: NativeFormat) -
         loop.check()
 
 
-@pytest.mark.parametrize(
-    "parts", ["as u a u", "asu a u", "as a u", "a s u a", "u s u a s a u", "asaa us", "asa aas uus"]
-)
+@pytest.mark.parametrize("parts", ["as u a u", "asu a u", "as a u", "a s u a", "u s u a s a u"])
 def test_a_system_message_that_waits_for_its_place_is_never_lost(parts: str) -> None:
     """What comes after it in Anthropic's may stand before it, and what comes later goes on from there."""
     loop = Loop(ANTHROPIC)
