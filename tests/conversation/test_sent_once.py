@@ -76,7 +76,7 @@ async def test_a_double_click_is_answered_once(make: Make) -> None:
 @MAKERS
 @pytest.mark.parametrize("resumes", [False, True])
 async def test_an_open_message_is_resumed(make: Make, *, resumes: bool) -> None:
-    """After a failure the same send, or `resume`, goes on with the run; its id has the answer then."""
+    """After a failure the same send, or `resume`, continues the run; its id has the answer then."""
     models = ScriptedModel([ModelError("down"), "fine"]), ScriptedModel(["other"])
     async with MemoryStore() as store:
         with pytest.raises(ModelError):
