@@ -130,6 +130,9 @@ a fold by hand ends the turn
 what a vendor refuses is folded by counts
 - history_reduction_unit_override="tokens",
 + history_reduction_unit_override=None,
+a view without room for its tools is shortened to the bone
+- structs.replace(budget, instructions=0, tools=0, limit=limit, full=full)
++ structs.replace(budget, limit=limit, full=full)
 
 agent/asking.py: agent/test_by_hand.py
 a fold by hand is not stored
