@@ -28,6 +28,7 @@ from foldline.threads.thread import ConversationThread
 
 
 WORDS = "so many words were said about the weather in the north and the south " * 2
+LEAST_SHOWN = 500
 COUNTING = HistoryReductionConfig(target_count=4, summarization_threshold=9)
 
 
@@ -264,6 +265,52 @@ def test_what_a_vendor_refuses_is_folded_to_a_quarter() -> None:
 
     assert folded.event.reduced_tokens < refused / 2
     assert (hit.event.status, hit.messages) == ("cache_hit", folded.messages)
+
+
+def _looked(*results: str) -> list[Message]:
+    said = [Message.user("Look at all of them.")]
+    for number, result in enumerate(results):
+        call = ToolCallPart(f"call-{number}", "look", "{}")
+        said += [Message(role="assistant", parts=(call,)), Message.tool(call.id, result)]
+    return said
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        _looked(WORDS * 300),
+        _looked(*[WORDS] * 9, WORDS * 300),
+        [Message.user(WORDS * 300)],
+        [*_looked(WORDS)[1:], Message.user(WORDS * 300)],
+    ],
+    ids=["a result", "the last of many", "a question", "the last question"],
+)
+@pytest.mark.parametrize("tools", [(), [{"name": "look", "description": WORDS * 300}]])
+def test_a_message_that_is_refused_for_its_own_size_is_shortened(
+    messages: list[Message], tools: list[object]
+) -> None:
+    """It has less than half of what was sent, however large the tools are, and stays so."""
+    reducer = HistoryReducer()
+    refused = reducer.reduce_sync(messages, tools=tools).event
+
+    after = by_refusal(refused.reduced_tokens)
+    folded = reducer.reduce_sync(messages, tools=tools, overrides=after)
+    hit = reducer.reduce_sync(messages, tools=tools)
+
+    assert LEAST_SHOWN < folded.event.reduced_tokens < refused.reduced_tokens / 2
+    assert folded.event.request_tokens - folded.event.reduced_tokens == (
+        refused.request_tokens - refused.reduced_tokens
+    )
+    assert (hit.event.status, hit.messages) == ("cache_hit", folded.messages)
+
+
+def test_what_cannot_be_made_shorter_is_sent_as_it_is() -> None:
+    """Whether the vendor takes it is the vendor's to say: no ceiling is known."""
+    messages = [Message.system(WORDS * 300), Message.user("Hello!")]
+    reducer = HistoryReducer()
+    refused = reducer.reduce_sync(messages).event.reduced_tokens
+
+    assert reducer.reduce_sync(messages, overrides=by_refusal(refused)).messages == messages
 
 
 async def test_a_conversation_is_folded_by_the_agent_that_answered_last() -> None:

@@ -3,7 +3,9 @@
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -15,8 +17,10 @@ from foldline.testing.summarizer import ScriptedSummarizer
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 from tests.apps.conftest import Run
-from tests.servers.vendor import Answer, VendorServer
+from tests.servers.vendor import Answer, Asked, VendorServer
 
+
+_Value = TypeVar("_Value")
 
 COUNTING = HistoryReductionConfig(
     counting_unit="messages", target_count=4, summarization_threshold=90
@@ -38,11 +42,11 @@ def agent(
 
 
 def on_thread(
-    folder: Path, work: Callable[[ConversationThread], Coroutine[object, object, TurnResult]]
-) -> TurnResult:
+    folder: Path, work: Callable[[ConversationThread], Coroutine[object, object, _Value]]
+) -> _Value:
     """Do *work* on the thread in the store of *folder*."""
 
-    async def run() -> TurnResult:
+    async def run() -> _Value:
         async with SQLiteStore(folder / "a.db") as store:
             return await work(await store.thread("t"))
 
@@ -73,6 +77,22 @@ def next_event(folder: Path, one: Agent) -> HistoryReductionEvent:
 def next_status(folder: Path, one: Agent) -> str:
     """Return the status of that event."""
     return next_event(folder, one).status
+
+
+def written() -> Answer:
+    """Return the answer of a vendor that holds a summary."""
+    text = "Summary of the conversation so far:\nAll was fine.\nEnd of summary."
+    message = {"role": "assistant", "content": text}
+    usage = {"prompt_tokens": 1_000, "completion_tokens": 100}
+    choices = [{"message": message, "finish_reason": "stop"}]
+    return Answer.of({"id": "c", "model": "m", "choices": choices, "usage": usage})
+
+
+def configured(folder: Path, vendor: VendorServer) -> None:
+    """Write `agent.json`, whose model is that of *vendor*."""
+    provider = {"ProviderKey": "openai-chat", "ModelName": "m", "ApiKey": "k"}
+    provider["BaseUrl"] = f"{vendor.url}/v1"
+    (folder / "agent.json").write_text(json.dumps({"Provider": provider}), encoding="utf-8")
 
 
 def test_a_thread_is_folded_as_its_agent_did(run: Run, tmp_path: Path) -> None:
@@ -149,20 +169,37 @@ def test_what_was_archived_stays_so(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_proxy")
+def test_a_thread_that_is_rewound_meanwhile_is_left(run: Run, tmp_path: Path) -> None:
+    """Another process takes the last answer back while the summary is written: nothing is stored."""
+
+    async def rewind(thread: ConversationThread) -> None:
+        await thread.rewind(count=1)
+
+    class Rewinding(VendorServer):
+        def answer(self, asked: Asked) -> Answer:
+            with ThreadPoolExecutor(1) as other:
+                other.submit(on_thread, tmp_path, rewind).result()
+            return super().answer(asked)
+
+    talked(tmp_path, agent())
+    with Rewinding([written()]) as vendor:
+        configured(tmp_path, vendor)
+        refused = run("threads", "fold", "t", "--config", "agent.json")
+
+    shown = run("threads", "show", "t", "--json").json()
+    assert refused.code == 2
+    assert "was rewound, or another reduction was stored" in refused.err
+    assert (shown["messages"], shown["folded"]) == (11, 0)
+
+
+@pytest.mark.usefixtures("no_proxy")
 def test_a_model_writes_the_summary(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It gets the prompt, then the focus; at `--prices` what the vendor counted has an amount."""
     talked(tmp_path, agent())
-    text = "Summary of the conversation so far:\nAll was fine.\nEnd of summary."
-    message = {"role": "assistant", "content": text}
-    usage = {"prompt_tokens": 1_000, "completion_tokens": 100}
-    choices = [{"message": message, "finish_reason": "stop"}]
-    answer = {"id": "c", "model": "m", "choices": choices, "usage": usage}
-    with VendorServer([Answer.of(answer)] * 2) as vendor:
-        provider = {"ProviderKey": "openai-chat", "ModelName": "m", "ApiKey": "k"}
-        provider["BaseUrl"] = f"{vendor.url}/v1"
-        (tmp_path / "agent.json").write_text(json.dumps({"Provider": provider}), encoding="utf-8")
+    with VendorServer([written()] * 2) as vendor:
+        configured(tmp_path, vendor)
         options = ("--config", "agent.json", "--focus", "the schema", "--prompt", "Be brief.")
         folded = run("threads", "fold", "t", *options, "--json").json()
         run("threads", "undo", "t")

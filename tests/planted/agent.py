@@ -30,7 +30,7 @@ the first request of a thread rides
 
 agent/refold.py: agent/test_refold.py::test_each_thread_is_folded_once
 a refold forgets its progress
--         await thread.save_reduction(reduced.state, archive=archives, epoch=epoch)
+-         await thread.save_reduction(reduced.state, archive=archives)
 +         pass
 
 agent/refold.py: agent/test_refold.py::test_what_a_failing_model_left_to_the_digest_is_not_stored
@@ -130,6 +130,9 @@ a fold by hand ends the turn
 what a vendor refuses is folded by counts
 - history_reduction_unit_override="tokens",
 + history_reduction_unit_override=None,
+a view without room for its tools is shortened to the bone
+- structs.replace(budget, instructions=0, tools=0, limit=limit, full=full)
++ structs.replace(budget, limit=limit, full=full)
 
 agent/asking.py: agent/test_by_hand.py
 a fold by hand is not stored

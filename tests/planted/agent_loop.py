@@ -6,6 +6,21 @@ from tests.planted.bug import bugs_in
 __all__ = ["BUGS"]
 
 BUGS = bugs_in("""
+agent/reducer.py: agent/test_by_hand.py
+one large message is refused again
+- if isinstance(call.overrides, AfterRefusal) and not verdict.folds:
++ if False:
+
+agent/reduced.py: agent/test_by_hand.py
+what cannot be shortened after a refusal is not sent
+- if requested > budget.ceiling and verdict
++ if requested > call.aim.limit and verdict
+
+agent/folding.py: agent/test_by_hand.py
+a fold after a refusal keeps one large message whole
+- history, budget, given = call.items.history, call.aim, means.given
++ history, budget, given = call.items.history, call.budget, means.given
+
 agent/asking.py: agent/crashes/test_handles.py::test_a_fold_in_the_background_hides_nobody
 a model is asked where its turn has lost the thread
 -             self._progress.check()

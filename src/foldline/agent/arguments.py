@@ -19,12 +19,14 @@ from foldline.providers.model import Summarizer
 from foldline.providers.price_list import nearest_listed, prices_for, prices_of_model
 from foldline.providers.vendors.spelling import check_spelling
 from foldline.reduction.balance import FoldCosts
-from foldline.reduction.budget import DEFAULT_WINDOW
+from foldline.reduction.budget import DEFAULT_WINDOW, FULL, Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 
 
 _KEPT_PART = 4
+# No model takes so little.
+_LEAST_AIM = 1_000
 
 
 class RequestOptions(TypedDict, total=False):
@@ -67,14 +69,32 @@ def by_hand(
     )
 
 
+class AfterRefusal(AgentRunConfig, frozen=True, kw_only=True):
+    """Overrides for the call after a view of *sent* tokens that a vendor has refused."""
+
+    sent: int
+
+    def narrowed(self, budget: Budget) -> Budget:
+        """
+        Return *budget* with room for half of what was sent.
+
+        It is an aim and no ceiling: what cannot be made so small is sent all the same, since nobody
+        knows how much the vendor takes.
+        """
+        limit = min(budget.room, max(_LEAST_AIM, (self.sent + budget.system) // 2))
+        full = int(limit * FULL)
+        return structs.replace(budget, instructions=0, tools=0, limit=limit, full=full)
+
+
 def by_refusal(sent: int) -> AgentRunConfig:
     """
     Return the overrides for the call after a view of *sent* tokens that a vendor has refused.
 
     The fold keeps a quarter of that, wherever the counts would cut: by them a loop of tools after one
-    question is not folded at all.
+    question is not folded at all. What is larger alone is shortened.
     """
-    return AgentRunConfig(
+    return AfterRefusal(
+        sent=sent,
         trigger_history_reduction=True,
         history_reduction_behavior_override="continue",
         history_reduction_unit_override="tokens",

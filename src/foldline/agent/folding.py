@@ -111,7 +111,7 @@ def _log_clipped(call: ReducerCall, left_out: Sequence[str]) -> None:
 
 
 async def _folded(call: ReducerCall, means: Means) -> tuple[FoldResult, tuple[Reading, ...]]:
-    history, budget, given = call.items.history, call.budget, means.given
+    history, budget, given = call.items.history, call.aim, means.given
     # The digest counts as the history does, so that its text keeps to the budget.
     digest = structs.replace(digest_of(given), counter=history.counter)
     writers = [_after(one, call.verdict.state, digest) for one in given]
@@ -171,6 +171,6 @@ def _with_item(call: ReducerCall, result: FoldResult, calls: FoldCalls) -> FoldR
     sealed = calls.sealed_for(call.verdict.cut - start)
     if sealed is None or made is None or made.layers or result.writing.text is None:
         return result
-    history, budget = call.items.history, call.budget
+    history, budget = call.items.history, call.aim
     state = with_sealed(history, made, sealed, base=base, budget=budget)
     return structs.replace(result, state=state)

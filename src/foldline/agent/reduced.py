@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct, structs
 
+from foldline.agent.arguments import AfterRefusal
 from foldline.agent.cache import ReductionCache
 from foldline.agent.log import log
 from foldline.agent.request import FIXED_PARTS, parts_of
@@ -87,6 +88,12 @@ class ReducerCall(Struct, frozen=True, kw_only=True):
     # Gives what the vendor has in its cache before the view: instructions, tools and settings; None
     # if it has nothing, or that is not known.
     front: Callable[[], ChatRequest | None] | None = None
+
+    @property
+    def aim(self) -> Budget:
+        """What a view is made for: the budget, or less of it after a refusal."""
+        after = self.overrides
+        return after.narrowed(self.budget) if isinstance(after, AfterRefusal) else self.budget
 
 
 def shown(

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, Unpack
 from msgspec import structs
 
 from foldline.agent.arguments import (
+    AfterRefusal,
     RequestOptions,
     assumption,
     by_hand,
@@ -401,16 +402,20 @@ class HistoryReducer:
         if self._warning:
             log().warning("%s", self._warning)
             self._warning = ""
-        verdict = decide(
+        deciding = partial(
+            decide,
             call.items.history,
             self.config,
             call.given,
             config_fingerprint=self.config_fingerprint,
             overrides=call.overrides,
-            budget=call.budget,
             pins=call.pins,
             costs=costs,
         )
+        verdict = deciding(budget=call.budget)
+        if isinstance(call.overrides, AfterRefusal) and not verdict.folds:
+            # Nothing was to be cut: what was refused is shortened.
+            verdict = deciding(budget=call.aim)
         return structs.replace(call, verdict=verdict)
 
     def _looked_up(self, call: ReducerCall) -> ReducerCall:

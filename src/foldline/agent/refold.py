@@ -18,6 +18,7 @@ started again, from the beginning or after the threads that it has looked at.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from hashlib import sha256
 from typing import Final, Literal, TypeAlias, TypedDict
 
@@ -264,15 +265,21 @@ class _Run:
         made = last is not None and last.made_with == alike
         if not thread.head.may_be_due(self._rule, folded=made):
             return ("current" if made else "not_due"), ""
-        epoch = thread.head.epoch
         window = await thread.window(
             config_fingerprint=reducer.config_fingerprint, counting_unit=reducer.config.unit
         )
-        planned = await self._reduced(window, folds=False)
+        reduce = partial(
+            reducer.reduce_within,
+            self._budget,
+            window.history,
+            state=window.reduction,
+            pins=window.pins,
+        )
+        planned = await reduce(folds=False)
         if not planned.verdict.folds:
             return ("not_due" if window.reduction is None else "current"), ""
         spent = await self._take(planned, window)
-        reduced = await self._reduced(window)
+        reduced = await reduce()
         self._settle(reduced, spent)
         event = reduced.event
         if event.status != "performed" or reduced.state is None:
@@ -281,15 +288,8 @@ class _Run:
         if names and event.summarizer == DIGEST and DIGEST not in names:
             return "failed", "; ".join(dict.fromkeys(event.failures)) or event.reason.value
         archives = reducer.config.retention == "reduced"
-        await thread.save_reduction(reduced.state, archive=archives, epoch=epoch)
+        await thread.save_reduction(reduced.state, archive=archives)
         return "folded", ""
-
-    async def _reduced(
-        self, window: ThreadWindow, *, folds: bool = True
-    ) -> ReducedHistory[Message]:
-        return await self._reducer.reduce_within(
-            self._budget, window.history, state=window.reduction, pins=window.pins, folds=folds
-        )
 
     async def _take(
         self, planned: ReducedHistory[Message], window: ThreadWindow
