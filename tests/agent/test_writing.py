@@ -210,6 +210,22 @@ def test_an_object_that_is_said_again_is_there_each_time(format: NativeFormat) -
         loop.check()
 
 
+@pytest.mark.parametrize("format", STEPS)
+def test_rules_in_front_that_were_said_again_still_tell_the_time(format: NativeFormat) -> None:
+    """With their dictionary also in between, new rules are in front, and the old ones in between."""
+    loop, rules = Loop(format), {"role": "system", "content": "It is one."}
+    loop.items.insert(0, rules)
+    loop.items += [{"role": "user", "content": "And?"}, rules, {**rules, "role": "assistant"}]
+    loop.check()
+    loop.items[0] = {"role": "system", "content": "It is two."}
+    loop.check()
+
+    assert [one["content"] for one in loop.view if one.get("role") == "system"] == [
+        "It is two.",
+        "It is one.",
+    ]
+
+
 @pytest.mark.parametrize("parts", ["as u a u", "asu a u", "as a u", "a s u a", "u s u a s a u"])
 def test_a_system_message_that_waits_for_its_place_is_never_lost(parts: str) -> None:
     """What comes after it in Anthropic's may stand before it, and what comes later goes on from there."""

@@ -353,6 +353,9 @@ a system message that waits is left out of what goes on
 a user's text comes after a system message as it is
 - speaker = "user" if last.get("role") == "system" else last.get("role")
 + speaker = last.get("role")
+an object that is said again is where it was said last
+- held.pop() if len(held) > 1 else held[0]
++ held[0]
 a step is written with all before it
 - messages, items = sources.last_turn(rest, found)
 + messages, items = 0, 0

@@ -140,6 +140,7 @@ class _Sources:
         self._pieces: dict[int, list[_Dict]] = {}
         self._plain: dict[int, _Dict] = {}
         self._indexes = _indexes(items.made, view)
+        self._places: dict[int, list[int]] = {}
 
     def of(self, message: Message) -> Sequence[_Dict] | None:
         """Return what *message* was read from; None if it is a new one."""
@@ -210,11 +211,15 @@ class _Sources:
         return [own.get(id(item), item) for item in written]
 
     def steps(self, found: list[Any]) -> list[Step]:
-        """Return the runs of *found* that are the caller's own items, and the others."""
-        places: dict[int, int] = {id(self._items.kept[at]): at for at in self._plain}
+        """Return the runs of *found* that are the caller's own items, and the others; all in turn."""
+        if not self._places:
+            for at in sorted(self._plain, reverse=True):
+                self._places.setdefault(id(self._items.kept[at]), []).append(at)
         steps: list[Step] = []
         for one in found:
-            at = places.get(id(one))
+            held = self._places.get(id(one))
+            # What was given at several places is at the next of them.
+            at = None if held is None else held.pop() if len(held) > 1 else held[0]
             last = steps[-1] if steps else None
             if at is None:
                 steps.append(fresh(one))
