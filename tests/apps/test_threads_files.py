@@ -259,6 +259,53 @@ def test_what_a_log_has_grown_by_is_appended(run: Run, tmp_path: Path) -> None:
     assert run(*IMPORT, "--id", "t").out == "already there: 1 thread\n"
 
 
+def _claude_code(row: int, kind: str, content: object, **said: object) -> str:
+    """Return a row of a log of Claude Code, in which each block of an answer has one."""
+    message = {"role": kind, "content": content} | said
+    fields = {"type": kind, "uuid": str(row), "parentUuid": str(row - 1) if row else None}
+    return json.dumps(fields | {"sessionId": "s", "message": message})
+
+
+def test_an_answer_that_was_still_being_written_is_put_whole(run: Run, tmp_path: Path) -> None:
+    """A log may be imported after each of its rows; a compaction marks the message before it."""
+    call = {"type": "tool_use", "id": "c", "name": "look", "input": {}}
+    answer = {"type": "tool_result", "tool_use_id": "c", "content": "dark"}
+    rows = [
+        _claude_code(0, "user", "Look."),
+        _claude_code(1, "assistant", [{"type": "text", "text": "I will."}], id="m"),
+        _claude_code(2, "assistant", [call], id="m"),
+        _claude_code(3, "user", [answer]),
+        json.dumps(
+            {"type": "system", "subtype": "compact_boundary", "uuid": "4", "sessionId": "s"}
+        ),
+    ]
+    summary = json.loads(_claude_code(5, "user", "It is dark.")) | {"isCompactSummary": True}
+    rows += [json.dumps(summary), _claude_code(6, "user", "Go on.")]
+    for end in range(1, len(rows) + 1):
+        (tmp_path / "log.jsonl").write_text("\n".join(rows[:end]))
+        assert run(*IMPORT, "--id", "t").code == 0
+    assert run(*IMPORT, "--id", "whole").code == 0
+
+    whole, grown = (
+        run("threads", "export", id, "--store", "s.db", "--to", "foldline").out
+        for id in ("whole", "t")
+    )
+    assert grown == whole
+    assert "compaction" in grown
+
+
+@pytest.mark.parametrize("content", ["", "Look around.", [{"type": "text", "text": "Look"}]])
+def test_another_newest_message_is_not_replaced(run: Run, tmp_path: Path, content: object) -> None:
+    """Only one that goes on with what is stored is the same, and what is before it has to be."""
+    for said in ("Look.", content):
+        rows = [_claude_code(0, "user", said), _claude_code(1, "user", "And?")]
+        (tmp_path / "log.jsonl").write_text("\n".join(rows[: 1 + (said != "Look.")]))
+        done = run(*IMPORT, "--id", "t")
+
+    assert done.code == 2
+    assert "already" in done.err
+
+
 async def _opened(path: Path) -> None:
     async with SQLiteStore(path):
         pass

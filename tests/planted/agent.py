@@ -14,6 +14,11 @@ a fork goes out where all is redacted
 - if not config.use_single_summary or config.redact == "always":
 + if not config.use_single_summary:
 
+providers/summarizer.py: providers/test_model_summarizer.py
+what a summary in its own form says before the name of a tag is lost
+- .*?</(?:think|thinking|analysis)>[ \t]*+(?=\n|\Z))?
++ .*</(?:think|thinking|analysis)>)?
+
 providers/summarizer.py: agent/test_riding.py
 a part of the span rides
 - if len(request.messages) != self._span:

@@ -50,6 +50,14 @@ a summary in a view steers the terminal
 - return clean(text)
 + return text
 
+apps/cli/threads_files.py: apps/test_threads_files.py
+an answer that was being written stays cut off
+- await thread.replace(snapshot.messages)
++ pass
+any newest message is taken for one that was being written
+- return now.role == stored.role and now.parts[: len(stored.parts)] == stored.parts
++ return True
+
 apps/cli/threads_fold.py: apps/test_threads_fold.py
 a fold from the command line is lost on the agent
 - reducer.config_fingerprint = last.config_fingerprint

@@ -200,11 +200,20 @@ def test_what_is_no_summary_is_an_error(reply: ModelStep, said: str) -> None:
         "The weather was spoken of.",
         f"The weather was spoken of.\n{LAST_LINE}",
         "<think>\nShort.\n</think>\n\nThe weather was spoken of.",
+        "<think>Short.</think><analysis>Weather.</analysis> The weather was spoken of.",
+        "Short: one sentence.\n</think>\nThe weather was spoken of.",
     ],
 )
 def test_a_prompt_of_ones_own_may_be_answered_in_its_own_form(reply: str) -> None:
     """Without the first line all that was written is the summary, but thoughts and a last line."""
     assert summarize(reply) == "The weather was spoken of."
+
+
+@pytest.mark.parametrize("thoughts", ["", "<think>\nShort.\n</think>\n"])
+def test_a_summary_in_its_own_form_may_speak_of_thoughts(thoughts: str) -> None:
+    """What stands before the name of a tag that ends thoughts is no thought for that."""
+    summary = "Order 4711: the parser drops `</think>`.\nThen </analysis> was tried."
+    assert summarize(f"{thoughts}{summary}") == summary
 
 
 @pytest.mark.parametrize(

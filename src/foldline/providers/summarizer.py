@@ -93,8 +93,10 @@ _BEGINNING = re.compile(
     + r"[*_#`\":.]*+",
     re.IGNORECASE,
 ).match
-# A summary in the form of a prompt of the caller's own: all but a model's thoughts.
-_OF_OWN_FORM = re.compile(r"(?s:.*</(?:think|thinking|analysis)>)?").match
+# A summary in the form of a prompt of the caller's own: all but a model's thoughts. It may name a tag.
+_OF_OWN_FORM = re.compile(
+    r"(?s:(?:\s*<(think|thinking|analysis)>.*?</\1>)+|.*?</(?:think|thinking|analysis)>[ \t]*+(?=\n|\Z))?"
+).match
 # The same around the last line, and after it.
 _LAST = LAST_LINE.rstrip(".").casefold()
 _MARKS = " \t\r*_#>`\".'"

@@ -73,9 +73,9 @@ def import_threads(source: SourceOptions, options: _ImportOptions) -> None:
     Ids are those of the sessions, with `-` for characters that an id may not have, and with --id,
     which ends with `-`, in front if there are several. A session whose thread exists already with
     the same messages is skipped, so an import that was interrupted can be run again; if the log has
-    grown since, what is new is appended. If anything else has one of the ids, or the id of a
-    snapshot, nothing is imported. A thread that has expired makes room. The file of a SQLite store
-    is created if it does not exist.
+    grown since, what is new is appended, also to its newest message. If anything else has one of
+    the ids, or the id of a snapshot, nothing is imported. A thread that has expired makes room. The
+    file of a SQLite store is created if it does not exist.
 
     With --json: an object with "tenant", "threads", the new and the longer ones with how many
     messages each got, and "already_there", the ids of those that were skipped.
@@ -84,16 +84,18 @@ def import_threads(source: SourceOptions, options: _ImportOptions) -> None:
 
     async def _work(store: ThreadStore) -> list[dict[str, Any]]:
         keyed = [(ThreadKey(options.tenant, one.id), one) for one in threads]
-        known = [(*pair, await _earlier(store, *pair, is_log=is_log)) for pair in keyed]
-        due = [it for it in known if it[2] is None or it[2].count < len(it[1].messages)]
+        known = [(*pair, *await _earlier(store, *pair, is_log=is_log)) for pair in keyed]
+        due = [it for it in known if it[2] is None or it[3] < len(it[1].messages)]
         made: list[dict[str, Any]] = []
         with progress("importing", len(due)) as advance:
-            for key, snapshot, thread in due:
+            for key, snapshot, thread, same in due:
+                count = len(snapshot.messages) - same
                 if thread is None:
                     count = await _make(store, key, snapshot)
+                elif same == thread.count:
+                    await thread.add_messages(snapshot.messages[same:])
                 else:
-                    count = len(snapshot.messages) - thread.count
-                    await thread.add_messages(snapshot.messages[thread.count :])
+                    await thread.replace(snapshot.messages)
                 made.append({"id": key.id, "messages": count})
                 advance()
         return made
@@ -119,16 +121,23 @@ def _counted(messages: int, gaps: int) -> str:
 
 async def _earlier(
     store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot, *, is_log: bool
-) -> ConversationThread | None:
-    """Return the thread that an earlier import of a log made, as long as the log was or is."""
+) -> tuple[ConversationThread | None, int]:
+    """Return the thread that an earlier import of a log made, and how many messages stay as they are."""
     thread = await store.find(key.id, tenant=key.tenant)
     if thread is None:
-        return None
-    if is_log and thread.count <= len(snapshot.messages):
-        marks = as_stored(snapshot.metadata).items() <= thread.metadata.items()
-        if marks and tuple(await thread.get_messages()) == snapshot.messages[: thread.count]:
-            return thread
+        return None, 0
+    marks = as_stored(snapshot.metadata).items() <= thread.metadata.items()
+    if is_log and marks and thread.count <= len(snapshot.messages):
+        stored, given = tuple(await thread.get_messages()), snapshot.messages
+        same = thread.count if stored == given[: thread.count] else max(0, thread.count - 1)
+        if stored[:same] == given[:same] and all(map(_goes_on, stored[same:], given[same:])):
+            return thread, same
     raise ThreadExistsError(thread_id=key.id)
+
+
+def _goes_on(stored: Message, now: Message) -> bool:
+    """Whether *stored* was still being written, or lacks what a log says later of its newest message."""
+    return now.role == stored.role and now.parts[: len(stored.parts)] == stored.parts
 
 
 async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) -> int:
