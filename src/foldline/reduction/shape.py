@@ -22,6 +22,7 @@ from foldline.reduction.language import (
     content,
     is_foreign,
     is_unspaced,
+    may_ask_for_any,
     names_language,
     profile,
     words,
@@ -29,6 +30,15 @@ from foldline.reduction.language import (
 from foldline.reduction.record import Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.sources import texts_of
+from foldline.reduction.sparse import (
+    COPIED,
+    ELSEWHERE,
+    EMPTY,
+    FOREIGN,
+    HOLLOW,
+    REPEATED,
+    sparse_defects,
+)
 from foldline.reduction.speech import retells
 from foldline.reduction.statements import is_labelled, is_listed, statements
 
@@ -45,22 +55,12 @@ _STALE = "The text leaves out all newly aged messages: it is no newer than what 
 # A text has at least so many, or a share of those of a short source.
 _LEAST_CONTENT = 6
 _SHARE_OF_SHORT = 0.05
-# What a summary may say of any conversation.
-_HOLLOW = content(
-    words(
-        "goal goals progress context critical overview background current state status decision decisions key"
-        " next step steps action items open tasks done pending remaining work working continue continued going"
-        " several various some made taken were above below important information details things points none"
-        " concise comprehensive brief complete essential relevant necessary preserve capture include contain"
-        " another reader pick seamlessly previous primary request requests intent technical concepts files code sections"
-        " problem solving messages optional session artifacts"
-    )
-)
 _LEAST_OVERLAP = 0.4
 # A text that names nobody who said something is told from an answer by its words. In a language of
 # which a text has fewer little words, how one tells is not known, or it is no prose.
 _LEAST_OVERLAP_UNTOLD = 0.55
 _LEAST_LITTLE = 0.12
+_LEAST_OF_SENTENCE = 6
 _LEAST_OVERLAP_OF_SHORT = 0.1
 # What has a smaller part of the little words of a language is in another one.
 _LEAST_SPOKEN = 0.05
@@ -110,33 +110,44 @@ def shape_defects(
     parts = [said, *map(words, request.earlier)]
     meant = [content(one) for one in parts]
     size = len(set[str]().union(*meant))
-    if size >= _LEAST_COMPARED:
-        own = (content(one for one in found if one not in TELLING) - _HOLLOW) | codes
+    if size < _LEAST_COMPARED:
+        meaning = set[str]().union(*meant)
+        yield from sparse_defects(text, request, meant=meaning, has_code=bool(codes))
+    else:
+        own = (content(one for one in found if one not in TELLING) - HOLLOW) | codes
         if len(own) < min(_LEAST_CONTENT, _SHARE_OF_SHORT * size):
-            yield "The text says too little to stand for the conversation."
+            yield EMPTY
             return
-        own_profile, profiles = profile(found), [profile(one) for one in parts]
-        yield from _language_defects(own_profile, profiles, request)
+        own_profile, profiles = profile(found), [*map(profile, parts)]
+        asked = profile(words(request.instruction))
+        if not may_ask_for_any(request.instruction) and is_foreign(own_profile, asked, *profiles):
+            yield FOREIGN
         # Beside much code and JSON, what was said in words tells the language.
         talk = profiles[0] if _is_talk(request) else profile(words(_talk_of(request)))
         known = (profiles, [talk] if talk.count >= _LEAST_COMPARED else profiles)
-        is_translated = _is_translated(own_profile, talk, f"{request.prompt}\n{request.focus}")
+        is_translated = _is_translated(own_profile, talk, request.instruction)
         if not (is_translated or any(is_foreign(own_profile, *ones, least=1) for ones in known)):
-            is_prose = max(own_profile.languages.values()) >= _LEAST_LITTLE
-            is_told = not is_prose or retells(text)
-            share = _LEAST_OVERLAP if is_told else _LEAST_OVERLAP_UNTOLD
+            share = _least_share(text, own_profile)
             if _is_elsewhere(own, [*meant, codes], size, share):
-                yield "The text is about something else than the conversation."
+                yield ELSEWHERE
             elif size >= _LEAST_JUDGED:
                 yield from _missing_parts(own, meant, request, merges=merges)
-    if size >= _LEAST_JUDGED and _is_copy(found, said):
-        yield "The text copies messages word for word instead of summarizing the conversation."
+        if _repeats(found):
+            yield REPEATED
+        if size >= _LEAST_JUDGED and _is_copy(found, said):
+            yield COPIED
     if _is_copy(found, words(_without_headings(request.prompt))):
         yield "The text repeats its instruction."
-    if size >= _LEAST_COMPARED and _repeats(found):
-        yield "The text says the same again and again."
-    if size >= _LEAST_COMPARED and _is_cut(text):
+    # Few words again and again are no sentence that could have an end.
+    is_sentence = size >= _LEAST_COMPARED or len(set(found)) >= _LEAST_OF_SENTENCE
+    if is_sentence and _is_cut(text):
         yield "The text ends before it is complete."
+
+
+def _least_share(text: str, own: Profile) -> float:
+    """Return how many of the words of a *text* with a profile are of a source of many words, at least."""
+    is_prose = max(own.languages.values()) >= _LEAST_LITTLE
+    return _LEAST_OVERLAP if not is_prose or retells(text) else _LEAST_OVERLAP_UNTOLD
 
 
 def _is_talk(request: SummaryRequest) -> bool:
@@ -163,17 +174,6 @@ def _is_elsewhere(own: set[str], meant: Sequence[set[str]], size: int, share: fl
 
 def _without_headings(text: str) -> str:
     return "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
-
-
-def _language_defects(
-    own: Profile, known: Sequence[Profile], request: SummaryRequest
-) -> Iterator[str]:
-    instruction = f"{request.prompt}\n{request.focus}"
-    asked = profile(words(instruction))
-    # Of a short instruction the language may not be known.
-    is_unknown = not (instruction.isascii() or any(asked.languages.values()))
-    if not (is_unknown or names_language(instruction)) and is_foreign(own, asked, *known):
-        yield "The text is in another language than the conversation and its instruction."
 
 
 def _is_translated(own: Profile, talk: Profile, instruction: str) -> bool:
