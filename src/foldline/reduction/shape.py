@@ -5,7 +5,7 @@ Nothing is asked for that a summary of some kind would not have: words of what i
 newest messages as of the summaries before them; more than one stretch of the source; no sentences
 again and again, nor those of its instruction; an end; a language of its source or of its instruction.
 What is said of few words may be said in other words: with a source of fewer than twenty different words of
-meaning nothing is compared. Of up to eighty it has to have a tenth of the text's words, and of 120 and more
+meaning only what says nothing of it is told (`sparse`). Of up to eighty it has to have a tenth of the text's words, and of 120 and more
 four tenths, and five of them; more than half if nothing in the text says that somebody said something.
 """
 
@@ -60,7 +60,6 @@ _LEAST_OVERLAP = 0.4
 # which a text has fewer little words, how one tells is not known, or it is no prose.
 _LEAST_OVERLAP_UNTOLD = 0.55
 _LEAST_LITTLE = 0.12
-_LEAST_OF_SENTENCE = 6
 _LEAST_OVERLAP_OF_SHORT = 0.1
 # What has a smaller part of the little words of a language is in another one.
 _LEAST_SPOKEN = 0.05
@@ -89,6 +88,7 @@ _OPEN_BRACKET = re.compile(r"\([^()]*\Z").search
 _IS_FILE = re.compile(r"[\w~.:/\\@+-]*\w\.[A-Za-z]\w{0,4}|\w+://\S+").fullmatch
 _LEAST_LINE = 8
 _LONG_LINE = 20
+_LEAST_OF_SENTENCE = 6
 _LEAST_ITEMS = 3
 _MOST_ENDED = 0.8
 
@@ -110,44 +110,36 @@ def shape_defects(
     parts = [said, *map(words, request.earlier)]
     meant = [content(one) for one in parts]
     size = len(set[str]().union(*meant))
-    if size < _LEAST_COMPARED:
-        meaning = set[str]().union(*meant)
-        yield from sparse_defects(text, request, meant=meaning, has_code=bool(codes))
-    else:
+    if size >= _LEAST_COMPARED:
         own = (content(one for one in found if one not in TELLING) - HOLLOW) | codes
         if len(own) < min(_LEAST_CONTENT, _SHARE_OF_SHORT * size):
             yield EMPTY
             return
-        own_profile, profiles = profile(found), [*map(profile, parts)]
-        asked = profile(words(request.instruction))
-        if not may_ask_for_any(request.instruction) and is_foreign(own_profile, asked, *profiles):
-            yield FOREIGN
+        own_profile, profiles = profile(found), [profile(one) for one in parts]
+        yield from _language_defects(own_profile, profiles, request)
         # Beside much code and JSON, what was said in words tells the language.
         talk = profiles[0] if _is_talk(request) else profile(words(_talk_of(request)))
         known = (profiles, [talk] if talk.count >= _LEAST_COMPARED else profiles)
         is_translated = _is_translated(own_profile, talk, request.instruction)
         if not (is_translated or any(is_foreign(own_profile, *ones, least=1) for ones in known)):
-            share = _least_share(text, own_profile)
+            is_prose = max(own_profile.languages.values()) >= _LEAST_LITTLE
+            is_told = not is_prose or retells(text)
+            share = _LEAST_OVERLAP if is_told else _LEAST_OVERLAP_UNTOLD
             if _is_elsewhere(own, [*meant, codes], size, share):
                 yield ELSEWHERE
             elif size >= _LEAST_JUDGED:
                 yield from _missing_parts(own, meant, request, merges=merges)
-        if _repeats(found):
-            yield REPEATED
-        if size >= _LEAST_JUDGED and _is_copy(found, said):
-            yield COPIED
+    else:
+        meaning = set[str]().union(*meant)
+        yield from sparse_defects(text, request, meant=meaning, has_code=bool(codes))
+    if size >= _LEAST_JUDGED and _is_copy(found, said):
+        yield COPIED
     if _is_copy(found, words(_without_headings(request.prompt))):
         yield "The text repeats its instruction."
-    # Few words again and again are no sentence that could have an end.
-    is_sentence = size >= _LEAST_COMPARED or len(set(found)) >= _LEAST_OF_SENTENCE
-    if is_sentence and _is_cut(text):
+    if size >= _LEAST_COMPARED and _repeats(found):
+        yield REPEATED
+    if _is_cut(text, is_sparse=size < _LEAST_COMPARED):
         yield "The text ends before it is complete."
-
-
-def _least_share(text: str, own: Profile) -> float:
-    """Return how many of the words of a *text* with a profile are of a source of many words, at least."""
-    is_prose = max(own.languages.values()) >= _LEAST_LITTLE
-    return _LEAST_OVERLAP if not is_prose or retells(text) else _LEAST_OVERLAP_UNTOLD
 
 
 def _is_talk(request: SummaryRequest) -> bool:
@@ -174,6 +166,14 @@ def _is_elsewhere(own: set[str], meant: Sequence[set[str]], size: int, share: fl
 
 def _without_headings(text: str) -> str:
     return "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
+
+
+def _language_defects(
+    own: Profile, known: Sequence[Profile], request: SummaryRequest
+) -> Iterator[str]:
+    asked = profile(words(request.instruction))
+    if not may_ask_for_any(request.instruction) and is_foreign(own, asked, *known):
+        yield FOREIGN
 
 
 def _is_translated(own: Profile, talk: Profile, instruction: str) -> bool:
@@ -256,12 +256,20 @@ def _repeats(found: Sequence[str]) -> bool:
     return len(grams) >= _LEAST_REPEATING and len(set(grams)) < _LEAST_DIFFERENT * len(grams)
 
 
-def _is_cut(text: str) -> bool:
+def _is_cut(text: str, *, is_sparse: bool) -> bool:
     lines = [line for line in text.split("\n") if line.strip()]
     last, said = lines[-1], words(lines[-1])
     if text.count("```") % 2 or (text.startswith("{") and not text.endswith("}")):
         return True
-    if not said or _ENDED(last) or _IS_NONE(last) or last.lstrip().startswith(("#", "|", "```")):
+    # Few words again and again are no sentence that could have an end.
+    is_short = is_sparse and len({*words(text)}) < _LEAST_OF_SENTENCE
+    if (
+        not said
+        or is_short
+        or _ENDED(last)
+        or _IS_NONE(last)
+        or last.lstrip().startswith(("#", "|", "```"))
+    ):
         return False
     if said[-1] in DANGLING or _OPEN_BRACKET(last) or last.count("`") % 2:
         return True

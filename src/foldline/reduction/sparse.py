@@ -83,9 +83,11 @@ _ANNOUNCES = re.compile(
     r"\W*(?:here(?:['’]s| is| are)|below is|this is|i(?:['’]ve| have)? summari[sz]ed)\b|.*\b(?:goes|text|summary) here\W*\Z",
     re.IGNORECASE,
 ).match
-_LABEL = re.compile(r"^\s*#.*|^[^\n.!?]{1,60}[:\uff1a][*_ ]*$", re.MULTILINE)
-_LABELLED = re.compile(r"^\s*#.*|^[^\n.!?:\uff1a]{1,60}[:\uff1a]", re.MULTILINE)
-_SIDE = re.compile(r"^\W*(?:user|human|assistant|ai)\W{0,3}:\s*", re.IGNORECASE | re.MULTILINE)
+_LABEL = re.compile(r"^[ \t]*#.*|^[^\n.!?]{1,60}[:\uff1a][*_ ]*$", re.MULTILINE)
+_LABELLED = re.compile(r"^[ \t]*#.*|^[^\n.!?:\uff1a]{1,60}[:\uff1a]", re.MULTILINE)
+_SIDE = re.compile(
+    r"^[^\w\n]*(?:user|human|assistant|ai)[^\w\n]{0,3}:", re.IGNORECASE | re.MULTILINE
+)
 _LEAST_OTHER = 6
 # Who names a side tells of some conversation, and may do so in other words.
 _LEAST_OTHER_TOLD = 9
@@ -112,9 +114,8 @@ def sparse_defects(
     known = meant - _SAID_OF_ALL
     shared = [one for one in known if any(_are_alike(one, other) for other in own)]
     said = words("\n".join((*texts_of(request.messages), *request.earlier)))
-    if _is_foreign(
-        found, profile(said), request.instruction, has_most=len(shared) * 2 > len(meant)
-    ):
+    has_most = len(shared) * 2 > len(meant)
+    if _is_foreign(found, profile(said), request.instruction, has_most=has_most):
         yield FOREIGN
     is_void = _VOID.issuperset(words(_LABELLED.sub("", text))) and not _HAS_DIGIT(text)
     if is_void or _IS_TEMPLATE(text.strip()):
