@@ -41,11 +41,11 @@ a log has to be told
 
 reduction/sparse.py: reduction/test_sparse.py
 a text that says nothing stands for a few words
-- elif not (shared or has_code or _may_tell(text, found, len(own - HOLLOW), said)):
-+ elif False:
+- elif is_elsewhere or _REFUSES(text):
++ elif _REFUSES(text):
 a few words may be refused
-- elif _REFUSES(text):
-+ elif False:
+- elif is_elsewhere or _REFUSES(text):
++ elif is_elsewhere:
 a label stands for a few words
 - if is_void or _IS_TEMPLATE(text.strip()):
 + if _IS_TEMPLATE(text.strip()):
@@ -241,7 +241,7 @@ a program is a summary
 
 reduction/shape.py: reduction/test_contract_faults.py
 a hollow text is accepted
-- own = (content(one for one in found if one not in TELLING) - _HOLLOW) | codes
+- own = (content(one for one in found if one not in TELLING) - HOLLOW) | codes
 + own = content(one for one in found if one not in TELLING) | codes
 
 reduction/provenance.py: reduction/test_provenance.py

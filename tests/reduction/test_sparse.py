@@ -30,7 +30,9 @@ WORDS = talk(30, "message {} word word word", "message {} word word word")
 ITEMS = talk(20, "Please look at item {}", "Done with item {}")
 CALLS = [one for number in range(40) for one in checked(number)]
 SOURCES = {"words": WORDS, "items": ITEMS, "calls": CALLS}
-NOTED = "The user went through items and messages one by one. The assistant was done with each of them."
+NOTED = (
+    "The user went through items and messages one by one. The assistant was done with each of them."
+)
 REFUSED = {
     "empty": ["ok", "(none)", "N/A", "Summary:", "Summary: none", "# Summary", "## Narrative\n(none)", "Sure thing."],
     "refusal": [
@@ -72,7 +74,7 @@ REFUSED = {
         "L'utilisateur a envoyé des textes et l'assistant a répondu à chacun dans la conversation, et rien ne reste à faire.",
         "El usuario envió muchos textos cortos y el asistente respondió a cada uno de ellos en la conversación.",
         "Пользователь отправил много сообщений, ассистент ответил.",
-        "用户发送了许多短消息，助手逐一回复。",
+        "用户发送了许多短消息。",
     ],
     "cut": [
         f"{NOTED} Then the user said that the items should be looked at again and the",
@@ -178,7 +180,7 @@ def test_a_summary_of_a_few_words_has_its_own(source: str, text: str) -> None:
 NOTES = talk(20, "Nachricht {} wort", "Nachricht {} wort")
 ORDERS = talk(20, "Bitte prüfe den Auftrag {}", "Der Auftrag {} ist nun geprüft und im Archiv")
 GERMAN = "Der Nutzer hat zwanzig Nachrichten mit einem Wort geschickt, und der Assistent hat auf alle geantwortet."
-ENGLISH = "Twenty orders went through without complaints, all checked, archived and confirmed."
+ENGLISH = "Twenty requests went through without complaints, all checked, stored and confirmed."
 FREE = "Fasse zusammen, worum es ging."
 
 

@@ -263,13 +263,8 @@ def _is_cut(text: str, *, is_sparse: bool) -> bool:
         return True
     # Few words again and again are no sentence that could have an end.
     is_short = is_sparse and len({*words(text)}) < _LEAST_OF_SENTENCE
-    if (
-        not said
-        or is_short
-        or _ENDED(last)
-        or _IS_NONE(last)
-        or last.lstrip().startswith(("#", "|", "```"))
-    ):
+    is_other = last.lstrip().startswith(("#", "|", "```"))
+    if not said or is_short or is_other or _ENDED(last) or _IS_NONE(last):
         return False
     if said[-1] in DANGLING or _OPEN_BRACKET(last) or last.count("`") % 2:
         return True

@@ -118,11 +118,10 @@ def sparse_defects(
     if _is_foreign(found, profile(said), request.instruction, has_most=has_most):
         yield FOREIGN
     is_void = _VOID.issuperset(words(_LABELLED.sub("", text))) and not _HAS_DIGIT(text)
+    is_elsewhere = not (shared or has_code or _may_tell(text, found, len(own - HOLLOW), said))
     if is_void or _IS_TEMPLATE(text.strip()):
         yield EMPTY
-    elif _REFUSES(text) or not (
-        shared or has_code or _may_tell(text, found, len(own - HOLLOW), said)
-    ):
+    elif is_elsewhere or _REFUSES(text):
         yield ELSEWHERE
     if _is_copied(text, request):
         yield COPIED
