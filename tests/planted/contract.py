@@ -56,8 +56,8 @@ a few words without a language are in that of the instruction
 - if has_most and not any(source.languages.values()):
 + if False:
 a few words are told of in their language alone
-- is_free = is_told or is_strange(said, profile(found))
-+ is_free = is_told
+- is_free = not _TELLING.isdisjoint(found) or is_strange(said, profile(found))
++ is_free = not _TELLING.isdisjoint(found)
 a plural is another word
 - return one.startswith(other) or other.startswith(one)
 + return one == other
@@ -69,6 +69,9 @@ one statement again and again stands for a few words
 + return False
 
 reduction/shape.py: reduction/test_sparse.py
+a refusal stands for some words
+- if is_hollow or _is_elsewhere(own, told, size, share):
++ if _is_elsewhere(own, told, size, share):
 a word again and again has to end
 - is_short = is_sparse and len({*words(text)}) < _LEAST_OF_SENTENCE
 + is_short = False

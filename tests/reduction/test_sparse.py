@@ -202,3 +202,50 @@ def test_a_few_words_are_told_of_in_their_language_or_as_asked(
     earlier = () if source else ("They talked about this and that for a while, up to here.",)
 
     assert (judge(text, asked(source, earlier, prompt)).defects == ()) is stands
+
+
+PLACES = [
+    "Lisbon",
+    "Porto",
+    "Warsaw",
+    "Vienna",
+    "Madrid",
+    "Prague",
+    "Dublin",
+    "Zurich",
+    "Athens",
+    "Geneva",
+]
+DISHES = [
+    "noodles",
+    "salmon",
+    "lentils",
+    "pancakes",
+    "risotto",
+    "goulash",
+    "tacos",
+    "ramen",
+    "paella",
+    "falafel",
+]
+MEALS = [
+    one
+    for place, dish in zip(PLACES, DISHES, strict=True)
+    for one in talk(1, f"Which dish do they serve in {place}?", f"Mostly {dish}, as they say.")
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Unable to comply: policy",
+        "This request cannot be fulfilled.",
+        "There is nothing to summarize.",
+        "Here is a summary of the conversation:",
+        "Request denied due to the content policy.",
+    ],
+)
+def test_what_says_nothing_does_not_stand_for_some_words_either(text: str) -> None:
+    """A source of twenty to eighty words has words that a text may deny something of."""
+    assert judge(text, asked(MEALS)).defects
+    assert judge(f"{text} They serve noodles in Lisbon.", asked(MEALS)).defects == ()

@@ -37,6 +37,7 @@ from foldline.reduction.sparse import (
     FOREIGN,
     HOLLOW,
     REPEATED,
+    says_nothing,
     sparse_defects,
 )
 from foldline.reduction.speech import retells
@@ -125,7 +126,9 @@ def shape_defects(
             is_prose = max(own_profile.languages.values()) >= _LEAST_LITTLE
             is_told = not is_prose or retells(text)
             share = _LEAST_OVERLAP if is_told else _LEAST_OVERLAP_UNTOLD
-            if _is_elsewhere(own, [*meant, codes], size, share):
+            told = [*meant, codes]
+            is_hollow = size < _LEAST_JUDGED and says_nothing(text, own, set[str]().union(*told))
+            if is_hollow or _is_elsewhere(own, told, size, share):
                 yield ELSEWHERE
             elif size >= _LEAST_JUDGED:
                 yield from _missing_parts(own, meant, request, merges=merges)

@@ -7,7 +7,8 @@ announces, holds a place or has many other words.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from msgspec import structs
 
@@ -129,19 +130,31 @@ def sparse_defects(
         yield REPEATED
 
 
+def says_nothing(text: str, own: Iterable[str], meant: Iterable[str]) -> bool:
+    """Whether a *text* with the stems *own* has none of those *meant*, and denies, refuses or announces."""
+    is_shared = any(_are_alike(one, other) for one in meant for other in own)
+    return not is_shared and (_REFUSES(text) is not None or _denies(text))
+
+
 def _are_alike(one: str, other: str) -> bool:
     return one.startswith(other) or other.startswith(one)
 
 
+def _denies(text: str) -> bool:
+    """Whether *text*, which tells of nobody, denies something in most of its statements or announces."""
+    units = [words(one) for one in statements(text)]
+    if not _TELLING.isdisjoint(chain.from_iterable(units)):
+        return False
+    denied = sum(not _SAYING_NOTHING.isdisjoint(one) for one in units)
+    return denied * 2 >= len(units) or _ANNOUNCES(text) is not None
+
+
 def _may_tell(text: str, found: Sequence[str], size: int, said: Sequence[str]) -> bool:
     """Whether a *text* with so many stems may tell of what was *said* with none of its words."""
-    is_told = not _TELLING.isdisjoint(found)
-    units = [words(one) for one in statements(text)]
-    denied = sum(not _SAYING_NOTHING.isdisjoint(one) for one in units)
-    if not is_told and (denied * 2 >= len(units) or _ANNOUNCES(text)):
+    if _denies(text):
         return False
     # In another language than the source, it has none of its words.
-    is_free = is_told or is_strange(said, profile(found))
+    is_free = not _TELLING.isdisjoint(found) or is_strange(said, profile(found))
     return size < (_LEAST_OTHER_TOLD if is_free else _LEAST_OTHER)
 
 
