@@ -27,10 +27,20 @@ from foldline.reduction.statements import statements
 
 
 EMPTY = "The text says too little to stand for the conversation."
+"""What is said of a text that has nothing in it."""
+
 ELSEWHERE = "The text is about something else than the conversation."
+"""What is said of a text that tells of other things, or of none."""
+
 FOREIGN = "The text is in another language than the conversation and its instruction."
+"""What is said of a text in a wrong language."""
+
 COPIED = "The text copies messages word for word instead of summarizing the conversation."
+"""What is said of a stretch of the source."""
+
 REPEATED = "The text says the same again and again."
+"""What is said of a text with the same stretches again and again."""
+
 HOLLOW = content(
     words(
         "goal goals progress context critical overview background current state status decision decisions key"
