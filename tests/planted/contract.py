@@ -49,13 +49,13 @@ a few words may be refused
 a label stands for a few words
 - if is_void or _IS_TEMPLATE(text.strip()):
 + if _IS_TEMPLATE(text.strip()):
-a few words are told of in any language
+a few words are summed up in any language
 - return is_strange(found, *known)
 + return False
 a few words without a language are in that of the instruction
 - if has_most and not any(source.languages.values()):
 + if False:
-a few words are told of in their language alone
+a few words are summed up in their language alone
 - is_free = not _TELLING.isdisjoint(found) or is_strange(said, profile(found))
 + is_free = not _TELLING.isdisjoint(found)
 a plural is another word
