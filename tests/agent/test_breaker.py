@@ -107,6 +107,32 @@ async def test_a_summarizer_that_hangs_delays_thirty_turns_once() -> None:
     assert [fold.failures for fold in folds[1:]] == [(RESTING,)] * 8
 
 
+async def test_a_summarizer_that_hangs_delays_thirty_turns_once_though_each_folds() -> None:
+    """Folds do not end the rest that a timeout began; ten minutes do, and then one more fold waits."""
+    dead = Asked(hang)
+    folds = Folds(dead)
+    await folds.fold(30)
+    assert dead.count == 1
+    folds.now += REST
+    await folds.fold(30)
+
+    assert dead.count == 2
+
+
+async def test_who_was_slow_and_then_failed_rests_for_ten_folds() -> None:
+    """The last failure says how long the rest is."""
+    asked = Asked(hang)
+    folds = Folds(asked, seconds=0.5)
+    await folds.fold()
+    asked.answer = crash
+    folds.now += REST
+    await folds.fold(REST_FOLDS + 1)
+    asked.answer = write
+
+    assert asked.count == 2
+    assert await folds.fold() == ("asked", ())
+
+
 async def test_one_time_limit_is_for_the_whole_fold() -> None:
     """After a timeout no other summarizer is asked, and the digest writes the summary."""
     first, second = Asked(hang, "first"), Asked(write, "second")
@@ -216,7 +242,8 @@ async def test_a_rest_ends_after_ten_minutes() -> None:
 async def test_one_fold_at_a_time_asks_at_the_end_of_a_rest() -> None:
     """Others that run meanwhile do without the summarizer."""
     breaker = Breaker("b", lambda: NOW)
-    breaker.failed(times=MOST_FAILURES)
+    for _ in range(MOST_FAILURES):
+        breaker.failed()
 
     assert [breaker.admits() for _ in range(REST_FOLDS + 2)] == [False] * REST_FOLDS + [True, False]
 
@@ -234,10 +261,15 @@ async def test_agents_with_one_reducer_know_the_same_failures() -> None:
 async def test_a_rest_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     """One line says how long; folds without the summarizer log nothing."""
     caplog.set_level(logging.WARNING, "foldline")
-    folds = Folds(Asked(hang))
-    await folds.fold(2 * REST_FOLDS)
+    slow, broken = Folds(Asked(hang, "slow")), Folds(Asked(crash, "broken"), seconds=9.0)
+    await slow.fold(2 * REST_FOLDS)
+    slow.now += REST
+    await slow.fold(REST_FOLDS)
+    await broken.fold(REST_FOLDS)
 
-    line = "summarizer asked has failed: it is not asked for 10 folds or 10 minutes"
-    assert [one.getMessage() for one in caplog.records].count(line) == 1
-    assert len([one for one in caplog.records if "(TimeoutError" in one.getMessage()]) == 2
-    assert len(caplog.records) == 3
+    assert [one for one in caplog.messages if "not asked for" in one] == [
+        "summarizer slow has failed: it is not asked for 10 minutes",
+        "summarizer broken has failed: it is not asked for 10 folds or 10 minutes",
+    ]
+    assert len([one for one in caplog.messages if "(TimeoutError" in one]) == 2
+    assert len(caplog.records) == 6

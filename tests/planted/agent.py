@@ -102,7 +102,7 @@ a timeout does not end the time of the fold
 - self._end, self._is_late = self._timer(), True
 + self._end, self._is_late = self._timer() + self._seconds, True
 a summarizer that hangs is asked at every fold
-- breaker.failed(times=MOST_FAILURES if is_slow else 1)
+- breaker.failed(is_slow=is_slow)
 + breaker.failed()
 a fold with little time left begins a rest
 - is_slow = seconds is not None and seconds * 2 >= self._seconds
@@ -116,8 +116,14 @@ a rest has no end in folds
 - self._folds += 1
 + self._folds += 0
 a rest has no end in time
-- self._folds < REST_FOLDS and self._now() - self._since < REST:
-+ self._folds < REST_FOLDS:
+- if is_resting and self._now() - self._since < REST:
++ if is_resting:
+folds end the rest of a summarizer that hangs
+- is_resting = self._is_slow or self._folds < REST_FOLDS
++ is_resting = self._folds < REST_FOLDS
+who was slow once rests for ten minutes ever after
+- self._is_slow = is_slow
++ self._is_slow |= is_slow
 many folds ask at the end of a rest
 - self._begin_rest()
 -         return True

@@ -290,12 +290,21 @@ def test_the_next_answer_is_refused(text: str) -> None:
         "Trains to Lisbon were found. My next step is a seat.",
         "You asked me to find trains to Lisbon. I found two.",
         "Trains to Lisbon. Still to be found: a seat by the window!",
-        "Der Zug fährt um neun. Die Gäste haben ihre Karten, die Bahn schickt sie ihnen.",
     ],
 )
 def test_a_summary_may_tell_of_answers(text: str) -> None:
     """What somebody said may stand in a summary, in its own words or as a quoted line."""
     assert judge_answer(text) == ()
+
+
+def test_who_tells_of_others_in_german_addresses_nobody() -> None:
+    """Only with a capital inside of a sentence they are a polite you."""
+    text = "Der Zug fährt um neun. Die Gäste haben ihre Karten, die Bahn schickt sie ihnen."
+
+    assert (
+        defects(text, request(Message.user("Züge nach Lissabon, um neun.")), tokens=20, room=1000)
+        == ()
+    )
 
 
 @pytest.mark.parametrize(

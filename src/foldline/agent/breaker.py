@@ -15,7 +15,7 @@ REST = timedelta(minutes=10)
 """How long it is not asked at most."""
 
 REST_FOLDS = 10
-"""How many folds do without it at most."""
+"""How many folds do without it at most, if it did not time out."""
 
 
 class Breaker:
@@ -27,6 +27,7 @@ class Breaker:
         self._clock = clock
         self._failures = 0
         self._folds = 0
+        self._is_slow = False
         self._since = datetime.min.replace(tzinfo=UTC)
 
     @property
@@ -38,27 +39,26 @@ class Breaker:
         """Whether the fold that begins may ask; at the end of a rest one fold may."""
         if not self.is_open:
             return True
-        if self._folds < REST_FOLDS and self._now() - self._since < REST:
+        # Who hangs would delay every tenth turn, where each one folds.
+        is_resting = self._is_slow or self._folds < REST_FOLDS
+        if is_resting and self._now() - self._since < REST:
             self._folds += 1
             return False
         # Folds that run at the same time do not wait for a summarizer that may be dead still.
         self._begin_rest()
         return True
 
-    def failed(self, *, times: int = 1) -> None:
-        """Note *times* failures in a row."""
+    def failed(self, *, is_slow: bool = False) -> None:
+        """Note a failure; one that *is_slow* has used up the time of a fold, and starts a rest alone."""
         was_open = self.is_open
-        self._failures += times
+        self._failures += MOST_FAILURES if is_slow else 1
         if self.is_open:
+            self._is_slow = is_slow
             self._begin_rest()
             if not was_open:
-                minutes = REST.total_seconds() / 60
-                log().warning(
-                    "summarizer %s has failed: it is not asked for %d folds or %d minutes",
-                    self._name,
-                    REST_FOLDS,
-                    minutes,
-                )
+                minutes = f"{REST.total_seconds() / 60:.0f} minutes"
+                rest = minutes if is_slow else f"{REST_FOLDS} folds or {minutes}"
+                log().warning("summarizer %s has failed: it is not asked for %s", self._name, rest)
 
     def succeeded(self) -> None:
         """Note a good answer."""

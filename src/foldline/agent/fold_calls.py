@@ -8,7 +8,7 @@ from traceback import walk_tb
 from typing import TypeAlias, TypeVar
 
 from foldline.agent.bounded import bounded
-from foldline.agent.breaker import MOST_FAILURES, Breaker
+from foldline.agent.breaker import Breaker
 from foldline.agent.recorded import RecordedSummarizer
 from foldline.agent.unfinished import UnfinishedFolds, key_of
 from foldline.errors import FoldlineError, SummarizerError
@@ -221,7 +221,7 @@ class FoldCalls:
             defect = error.defect if isinstance(error, SummarizerError) else ""
             failure = SummaryFailure(_told(error), defect=defect)
         if breaker is not None:
-            breaker.failed(times=MOST_FAILURES if is_slow else 1)
+            breaker.failed(is_slow=is_slow)
         return failure
 
 

@@ -359,6 +359,13 @@ def names_language(instruction: str) -> bool:
     return not _NAMES.isdisjoint(words(instruction))
 
 
+def may_ask_for_any(instruction: str) -> bool:
+    """Whether *instruction* names a language, or is in one that nobody knows."""
+    # Of a short instruction the language may not be known.
+    is_known = instruction.isascii() or any(profile(words(instruction)).languages.values())
+    return not is_known or names_language(instruction)
+
+
 def _script(character: str) -> str:
     name = unicodedata.name(character, "").partition(" ")[0]
     return "CJK" if name in {"HIRAGANA", "KATAKANA", "IDEOGRAPHIC"} else name

@@ -108,6 +108,11 @@ class SummaryRequest(Struct, frozen=True, kw_only=True, dict=True):
         return made
 
     @property
+    def instruction(self) -> str:
+        """The prompt and what matters most."""
+        return f"{self.prompt}\n{self.focus}"
+
+    @property
     def quoted(self) -> tuple[str, ...]:
         """What the view shows word for word, or has shown until now."""
         return (*self.shown, *self.gone)

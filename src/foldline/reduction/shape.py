@@ -5,7 +5,7 @@ Nothing is asked for that a summary of some kind would not have: words of what i
 newest messages as of the summaries before them; more than one stretch of the source; no sentences
 again and again, nor those of its instruction; an end; a language of its source or of its instruction.
 What is said of few words may be said in other words: with a source of fewer than twenty different words of
-meaning nothing is compared. Of up to eighty it has to have a tenth of the text's words, and of 120 and more
+meaning only what says nothing of it is told (`sparse`). Of up to eighty it has to have a tenth of the text's words, and of 120 and more
 four tenths, and five of them; more than half if nothing in the text says that somebody said something.
 """
 
@@ -22,6 +22,7 @@ from foldline.reduction.language import (
     content,
     is_foreign,
     is_unspaced,
+    may_ask_for_any,
     names_language,
     profile,
     words,
@@ -29,6 +30,16 @@ from foldline.reduction.language import (
 from foldline.reduction.record import Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.sources import texts_of
+from foldline.reduction.sparse import (
+    COPIED,
+    ELSEWHERE,
+    EMPTY,
+    FOREIGN,
+    HOLLOW,
+    REPEATED,
+    says_nothing,
+    sparse_defects,
+)
 from foldline.reduction.speech import retells
 from foldline.reduction.statements import is_labelled, is_listed, statements
 
@@ -45,17 +56,6 @@ _STALE = "The text leaves out all newly aged messages: it is no newer than what 
 # A text has at least so many, or a share of those of a short source.
 _LEAST_CONTENT = 6
 _SHARE_OF_SHORT = 0.05
-# What a summary may say of any conversation.
-_HOLLOW = content(
-    words(
-        "goal goals progress context critical overview background current state status decision decisions key"
-        " next step steps action items open tasks done pending remaining work working continue continued going"
-        " several various some made taken were above below important information details things points none"
-        " concise comprehensive brief complete essential relevant necessary preserve capture include contain"
-        " another reader pick seamlessly previous primary request requests intent technical concepts files code sections"
-        " problem solving messages optional session artifacts"
-    )
-)
 _LEAST_OVERLAP = 0.4
 # A text that names nobody who said something is told from an answer by its words. In a language of
 # which a text has fewer little words, how one tells is not known, or it is no prose.
@@ -89,6 +89,7 @@ _OPEN_BRACKET = re.compile(r"\([^()]*\Z").search
 _IS_FILE = re.compile(r"[\w~.:/\\@+-]*\w\.[A-Za-z]\w{0,4}|\w+://\S+").fullmatch
 _LEAST_LINE = 8
 _LONG_LINE = 20
+_LEAST_OF_SENTENCE = 6
 _LEAST_ITEMS = 3
 _MOST_ENDED = 0.8
 
@@ -111,31 +112,36 @@ def shape_defects(
     meant = [content(one) for one in parts]
     size = len(set[str]().union(*meant))
     if size >= _LEAST_COMPARED:
-        own = (content(one for one in found if one not in TELLING) - _HOLLOW) | codes
+        own = (content(one for one in found if one not in TELLING) - HOLLOW) | codes
         if len(own) < min(_LEAST_CONTENT, _SHARE_OF_SHORT * size):
-            yield "The text says too little to stand for the conversation."
+            yield EMPTY
             return
         own_profile, profiles = profile(found), [profile(one) for one in parts]
         yield from _language_defects(own_profile, profiles, request)
         # Beside much code and JSON, what was said in words tells the language.
         talk = profiles[0] if _is_talk(request) else profile(words(_talk_of(request)))
         known = (profiles, [talk] if talk.count >= _LEAST_COMPARED else profiles)
-        is_translated = _is_translated(own_profile, talk, f"{request.prompt}\n{request.focus}")
+        is_translated = _is_translated(own_profile, talk, request.instruction)
         if not (is_translated or any(is_foreign(own_profile, *ones, least=1) for ones in known)):
             is_prose = max(own_profile.languages.values()) >= _LEAST_LITTLE
             is_told = not is_prose or retells(text)
             share = _LEAST_OVERLAP if is_told else _LEAST_OVERLAP_UNTOLD
-            if _is_elsewhere(own, [*meant, codes], size, share):
-                yield "The text is about something else than the conversation."
+            told = [*meant, codes]
+            is_hollow = size < _LEAST_JUDGED and says_nothing(text, own, set[str]().union(*told))
+            if is_hollow or _is_elsewhere(own, told, size, share):
+                yield ELSEWHERE
             elif size >= _LEAST_JUDGED:
                 yield from _missing_parts(own, meant, request, merges=merges)
+    else:
+        meaning = set[str]().union(*meant)
+        yield from sparse_defects(text, request, meant=meaning, has_code=bool(codes))
     if size >= _LEAST_JUDGED and _is_copy(found, said):
-        yield "The text copies messages word for word instead of summarizing the conversation."
+        yield COPIED
     if _is_copy(found, words(_without_headings(request.prompt))):
         yield "The text repeats its instruction."
     if size >= _LEAST_COMPARED and _repeats(found):
-        yield "The text says the same again and again."
-    if size >= _LEAST_COMPARED and _is_cut(text):
+        yield REPEATED
+    if _is_cut(text, is_sparse=size < _LEAST_COMPARED):
         yield "The text ends before it is complete."
 
 
@@ -168,12 +174,9 @@ def _without_headings(text: str) -> str:
 def _language_defects(
     own: Profile, known: Sequence[Profile], request: SummaryRequest
 ) -> Iterator[str]:
-    instruction = f"{request.prompt}\n{request.focus}"
-    asked = profile(words(instruction))
-    # Of a short instruction the language may not be known.
-    is_unknown = not (instruction.isascii() or any(asked.languages.values()))
-    if not (is_unknown or names_language(instruction)) and is_foreign(own, asked, *known):
-        yield "The text is in another language than the conversation and its instruction."
+    asked = profile(words(request.instruction))
+    if not may_ask_for_any(request.instruction) and is_foreign(own, asked, *known):
+        yield FOREIGN
 
 
 def _is_translated(own: Profile, talk: Profile, instruction: str) -> bool:
@@ -256,12 +259,15 @@ def _repeats(found: Sequence[str]) -> bool:
     return len(grams) >= _LEAST_REPEATING and len(set(grams)) < _LEAST_DIFFERENT * len(grams)
 
 
-def _is_cut(text: str) -> bool:
+def _is_cut(text: str, *, is_sparse: bool) -> bool:
     lines = [line for line in text.split("\n") if line.strip()]
     last, said = lines[-1], words(lines[-1])
     if text.count("```") % 2 or (text.startswith("{") and not text.endswith("}")):
         return True
-    if not said or _ENDED(last) or _IS_NONE(last) or last.lstrip().startswith(("#", "|", "```")):
+    # Few words again and again are no sentence that could have an end.
+    is_short = is_sparse and len({*words(text)}) < _LEAST_OF_SENTENCE
+    is_other = last.lstrip().startswith(("#", "|", "```"))
+    if not said or is_short or is_other or _ENDED(last) or _IS_NONE(last):
         return False
     if said[-1] in DANGLING or _OPEN_BRACKET(last) or last.count("`") % 2:
         return True
