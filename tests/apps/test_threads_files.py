@@ -296,7 +296,7 @@ def test_an_answer_that_was_still_being_written_is_put_whole(run: Run, tmp_path:
 
 @pytest.mark.parametrize("content", ["", "Look around.", [{"type": "text", "text": "Look"}]])
 def test_another_newest_message_is_not_replaced(run: Run, tmp_path: Path, content: object) -> None:
-    """Only one that goes on with what is stored is the same, and what is before it has to be."""
+    """Only one that begins with what is stored is the same, and what is before it has to be."""
     for said in ("Look.", content):
         rows = [_claude_code(0, "user", said), _claude_code(1, "user", "And?")]
         (tmp_path / "log.jsonl").write_text("\n".join(rows[: 1 + (said != "Look.")]))
