@@ -81,7 +81,7 @@ _VOID = frozenset(
 )
 _HAS_DIGIT = re.compile(r"\d").search
 _IS_TEMPLATE = re.compile(
-    r"\{[^\n{}\":]*\}|\{\{[^\n{}]*\}\}|(?:<[^\n<>]*>\s*)+|[$%]\w+|\[[\W\d_]*\]|(?:[^\n:]{1,40}: *\[[^\n\]\d]*\]\s*){2,}"
+    r"\{[^\n{}\":]*\}|\{\{[^\n{}]*\}\}|(?:<[^\n<>]*>\s*+)+|[$%]\w+|\[[\W\d_]*\]|(?:[^\s:][^\n:]{0,39}+: *+\[[^\n\]\d]*+\]\s*+){2,}"
 ).fullmatch
 _REFUSES = re.compile(
     r"(?:^|[.!?] )(?:as an ai\b|(?:unable|not able) to (?:comply|help|assist|summari[sz]e|fulfil|process|provide|produce)"
