@@ -213,8 +213,8 @@ class _Sources:
     def steps(self, found: list[Any]) -> list[Step]:
         """Return the runs of *found* that are the caller's own items, and the others; all in turn."""
         if not self._places:
-            for at in sorted(self._plain, reverse=True):
-                self._places.setdefault(id(self._items.kept[at]), []).append(at)
+            for place in sorted(self._plain, reverse=True):
+                self._places.setdefault(id(self._items.kept[place]), []).append(place)
         steps: list[Step] = []
         for one in found:
             held = self._places.get(id(one))
