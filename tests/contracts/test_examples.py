@@ -5,10 +5,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
+from anthropic import Anthropic
+from openai import OpenAI
 from sybil import Document, Example, Region, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 from sybil.parsers.markdown.lexers import RawFencedCodeBlockLexer
@@ -67,6 +69,13 @@ def _type(example: Example) -> None:
         assert done.stdout.splitlines() == printed, command
 
 
+def _close_clients(namespace: Mapping[str, object]) -> None:
+    """Close what a program of a page leaves open until it ends."""
+    for value in namespace.values():
+        if isinstance(value, Anthropic | OpenAI):
+            value.close()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_examples_of_a_page_run(
     page: Path,
@@ -97,8 +106,10 @@ def test_the_examples_of_a_page_run(
         monkeypatch.setenv("OPENAI_API_KEY", "key-of-a-test")
         # Of a database that no page asks here: `tests/docs/test_workers.py` has one.
         monkeypatch.setenv("FOLDLINE_STORE", "postgresql://localhost/app")
-        for example in sybil.parse(page).examples():
+        document = sybil.parse(page)
+        for example in document.examples():
             example.evaluate()
+        _close_clients(document.namespace)
 
 
 def test_the_first_program_asks_the_vendor_as_printed(
@@ -112,6 +123,7 @@ def test_the_first_program_asks_the_vendor_as_printed(
         monkeypatch.setenv("OPENAI_BASE_URL", f"{vendor.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "key-of-a-test")
         first.evaluate()
+        _close_clients(first.namespace)
 
     assert [len(asked.body["messages"]) for asked in vendor.asked] == [1, 3]
     assert {asked.path for asked in vendor.asked} == {"/v1/chat/completions"}

@@ -155,12 +155,11 @@ def read_rows(rows: Sequence[StoredRow], vault: Vault) -> list[KnownRow]:
 def read_messages(rows: Sequence[StoredRow], vault: Vault) -> list[Message]:
     """Return the messages alone that `read_rows` returns."""
     # Nothing else is held meanwhile; one by one only to name the row that cannot be read.
-    with suppress(msgspec.MsgspecError, RecursionError, StoreCorruptError):
-        found = (
-            [] if vault.encrypts else [read_body(_decode(row.data[_HEADER:]).body) for row in rows]
-        )
-        if [one.role == "system" for one in found] == [row.system for row in rows]:
-            return found
+    if not vault.encrypts:
+        with suppress(msgspec.MsgspecError, RecursionError, StoreCorruptError):
+            found = [read_body(_decode(row.data[_HEADER:]).body) for row in rows]
+            if [one.role == "system" for one in found] == [row.system for row in rows]:
+                return found
     return _messages(rows, _read_counts(rows, vault))
 
 
