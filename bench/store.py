@@ -4,7 +4,8 @@ A conversation that is kept: appending a turn with its state, and reading it aga
 Beside foldline stand raw sqlite3 (the floor, `bench/peers/floor.py`), the same with what foldline
 promises of each row (`bench/peers/sealed_floor.py`) and the OpenAI Agents SDK's SQLite session, in an
 environment of its own. All are measured at each size in alternating rounds, by the processor time of
-all threads. A turn is two messages and the execution state, and with every third turn a reduction of
+all threads. A ratio is the median of those of the rounds, since a flush takes longer in some of them
+for everybody. A turn is two messages and the execution state, and with every third turn a reduction of
 1.2 KB.
 
 Goals: appending and loading grow with an exponent of at most 0.05; a turn costs at most 2.5 times the
@@ -224,39 +225,36 @@ class Field:
         return found
 
 
-def medians(calls: dict[str, Callable[[], Took]]) -> dict[str, Took]:
-    """Return the median processor and clock seconds of each of *calls*, made in turn."""
+def rounds(calls: dict[str, Callable[[], Took]]) -> dict[str, list[Took]]:
+    """Return the processor and clock seconds of each of *calls*, made in turn, in each round."""
     taken: dict[str, list[Took]] = {name: [] for name in calls}
     for _ in range(ROUNDS):
         for name, call in calls.items():
             taken[name].append(call())
-    return {
-        name: (
-            statistics.median(cpu for cpu, _ in rounds),
-            statistics.median(wall for _, wall in rounds),
-        )
-        for name, rounds in taken.items()
-    }
+    return taken
 
 
 def _speed() -> dict[str, Any]:
-    found: dict[str, list[Took]] = {}
+    found: dict[str, list[list[Took]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         field = Field(Path(folder))
         for size in SIZES:
             field.grow(size)
-            for name, took in medians(field.calls(size)).items():
+            for name, took in rounds(field.calls(size)).items():
                 found.setdefault(name, []).append(took)
         field.close()
     figures: dict[str, Any] = {"sizes": list(SIZES)}
-    for name, rounds in found.items():
-        figures[f"{name}_us"] = [cpu * 1e6 for cpu, _ in rounds]
-        figures[f"{name}_wall_us"] = [wall * 1e6 for _, wall in rounds]
-    return figures | _ratios(figures)
+    for name, sizes in found.items():
+        for end, which in (("us", 0), ("wall_us", 1)):
+            seconds = [statistics.median(took[which] for took in each) for each in sizes]
+            figures[f"{name}_{end}"] = [one * 1e6 for one in seconds]
+    for name in ("foldline_full", "foldline_relaxed", "foldline_load", "foldline_window"):
+        figures[f"{name}_exponent"] = measure.exponent(SIZES, figures[f"{name}_us"])
+    return figures | _ratios(found)
 
 
-def _ratios(figures: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _ratios(taken: dict[str, list[list[Took]]]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
     pairs = {
         "full_times_floor": ("foldline_full", "floor_full"),
         "relaxed_times_floor": ("foldline_relaxed", "floor_relaxed"),
@@ -277,11 +275,11 @@ def _ratios(figures: dict[str, Any]) -> dict[str, Any]:
         "whole_times_openai": ("foldline_whole", "openai_whole"),
     }
     for name, (ours, theirs) in pairs.items():
-        if f"{theirs}_us" in figures:
-            both = zip(figures[f"{ours}_us"], figures[f"{theirs}_us"], strict=False)
-            found[name] = [one / other for one, other in both]
-    for name in ("foldline_full", "foldline_relaxed", "foldline_load", "foldline_window"):
-        found[f"{name}_exponent"] = measure.exponent(SIZES, figures[f"{name}_us"])
+        if theirs in taken:
+            found[name] = [
+                statistics.median(one / other for (one, _), (other, _) in zip(*each, strict=True))
+                for each in zip(taken[ours], taken[theirs], strict=True)
+            ]
     return found
 
 

@@ -412,7 +412,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
             FormatError: *data* is not a reduction, or was written by a newer foldline.
         """
         try:
-            return readable(_with_earlier(_DECODER.decode(data)))
+            return readable(_with_earlier(_DECODER.decode(data), _BESIDE.decode(data).carried))
         except RecursionError:
             message = "not a reduction: nested too deeply"
         except TypeError:
@@ -423,22 +423,21 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
         raise FormatError(message)
 
 
-class _Stored(HistoryReductionState, frozen=True, kw_only=True):
+class _Beside(Struct):
     carried: Carried | None = None
 
 
-_DECODER = msgspec.json.Decoder(_Stored)
+_DECODER = msgspec.json.Decoder(HistoryReductionState)
+# Most reductions carry none, and to look for it takes less than to copy all fields.
+_BESIDE = msgspec.json.Decoder(_Beside)
 _ENCODER = msgspec.json.Encoder()
 
 
-def _with_earlier(stored: _Stored) -> HistoryReductionState:
-    fields = msgspec.structs.asdict(stored)
-    del fields["carried"]
-    state = HistoryReductionState(**fields)
-    if stored.carried is None:
+def _with_earlier(state: HistoryReductionState, carried: Carried | None) -> HistoryReductionState:
+    if carried is None:
         return state
-    made = linked(state, unpacked(carrier_of(state), stored.carried, HistoryReductionState))
-    vars(made)["_carried"] = stored.carried
+    made = linked(state, unpacked(carrier_of(state), carried, HistoryReductionState))
+    vars(made)["_carried"] = carried
     return made
 
 
