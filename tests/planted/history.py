@@ -52,6 +52,15 @@ history/formats/renderings/anthropic.py: history/formats/test_anthropic_renderin
 a system message comes after an answer
 - if last is None or not (last.role == "user" or _ends_in_result(last)):
 + if last is None:
+a summary is by itself beside an answer
+- is_given = original is not None and not (message.is_summary or continues)
++ is_given = original is not None
+a text joins the one before it
+- last.role != turn.role or (last.is_alone and turn.is_alone):
++ last.role != turn.role:
+what is joined counts as the caller's own
+- last.is_alone = False
++ pass
 a signed compaction stays where it was
 - turns = _from_compaction(turns)
 + turns = list(turns)

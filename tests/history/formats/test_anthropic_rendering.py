@@ -42,6 +42,31 @@ def test_originals_are_used_as_they_are() -> None:
     assert all(item is given for item, given in zip(view.messages, given_items, strict=True))
 
 
+def test_texts_that_the_caller_has_apart_stay_apart() -> None:
+    """What a user says in two messages is joined by the vendor; what is new joins its neighbor."""
+    said = [
+        {"role": "user", "content": "hello"},
+        {"role": "user", "content": "are you there?"},
+        {"role": "assistant", "content": "yes"},
+        {"role": "assistant", "content": [{"type": "text", "text": "go on"}]},
+        {"role": "assistant", "content": "please"},
+    ]
+    messages, original = read_with_originals(ANTHROPIC, said)
+
+    summary = Message(role="assistant", parts=(TextPart("met"),), metadata={SUMMARY_KEY: True})
+
+    view = render_anthropic([summary, *messages[2:3], *messages], original=original)
+
+    opening, first, *last_user, last = view.messages
+    assert [opening["role"], first["role"]] == ["user", "assistant"]
+    assert [block["text"] for block in first["content"]][1:] == ["yes"]
+    assert all(map(is_, last_user, said[:2]))
+    assert [block["text"] for block in last["content"]] == ["yes", "go on", "please"]
+    assert render_anthropic(messages).messages[0]["content"] == [
+        {"type": "text", "text": one["content"]} for one in said[:2]
+    ]
+
+
 def test_system_messages_are_taken_out() -> None:
     """System messages become blocks in order, with their own fields, blank ones left out."""
     view = render_anthropic(
@@ -75,7 +100,7 @@ ANSWERED = [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "r"}]
     [
         ("u s a u", "u s a u"),
         ("u s s a u s", "u s s a u s"),
-        ("u s u a", "u s a"),
+        ("u s u a", "u u s a"),
         ("u a s u", "u a u s"),
         ("u c s r", "u c r s"),
         ("u w s a", "u w s a"),

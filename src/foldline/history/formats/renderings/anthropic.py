@@ -57,6 +57,9 @@ class _Turn(Struct):
     item: dict[str, Any] | None
     """The item that is exactly this turn, as long as it is."""
 
+    is_alone: bool = False
+    """Whether the caller has it as a message of mere text, which the vendor joins by itself."""
+
 
 def render_anthropic(
     view: Iterable[Message],
@@ -69,8 +72,8 @@ def render_anthropic(
     Write *view*, in which every call is directly followed by its result, as the vendor accepts it.
 
     The first *rules* system messages are taken out, or all; a later one comes between what the user
-    says and the answer. Neighbors of one role become one message, blank text and
-    unsigned thinking are left out. An item that *original* gives is used as it is unless something
+    says and the answer. Neighbors of one role become one message, unless both are texts that the
+    caller has apart; blank text and unsigned thinking are left out. An item that *original* gives is used as it is unless something
     in it has to change. The rendering of a longer view begins with that of a shorter one, the
     last message of which may be extended; of more than four cache marks the older ones go.
 
@@ -95,8 +98,10 @@ def render_anthropic(
                 waiting += [turn for turn in said if turn.item is not None or turn.blocks]
             continue
         continues = message.native is not None and message.native.continues
+        is_given = original is not None and not (message.is_summary or continues)
         for item in items:
             turn = _turn(item, ids)
+            turn.is_alone = is_given and isinstance(item.get("content"), str)
             if turn.blocks:
                 _append(turns, turn, waiting, continues=continues)
     _place(turns, waiting)
@@ -228,11 +233,12 @@ def _ends_in_result(turn: _Turn) -> bool:
 def _append(turns: list[_Turn], turn: _Turn, waiting: list[_Turn], *, continues: bool) -> None:
     if turn.role == "assistant":
         _place(turns, waiting)
-    if not turns or turns[-1].role != turn.role:
+    last = turns[-1] if turns else None
+    if last is None or last.role != turn.role or (last.is_alone and turn.is_alone):
         turns.append(turn)
         return
-    last = turns[-1]
     last.blocks.extend(turn.blocks)
+    last.is_alone = False
     is_whole = continues and last.item is not None and turn.item is not None
     last.item = {**last.item, "content": last.blocks} if is_whole and last.item else None
 
