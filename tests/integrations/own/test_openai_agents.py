@@ -63,7 +63,7 @@ def test_another_session_is_refused_where_it_is_named() -> None:
     """A session that keeps no reduction, and a store in the wrong place, are refused at once."""
     other: Any = SQLiteSession("u")
     swapped: Any = "user@example.com"
-    with pytest.raises(ConfigError, match="session must be .* got SQLiteSession: leave it out"):
+    with pytest.raises(ConfigError, match=r"session must be .* got SQLiteSession: leave it out"):
         model_input_filter(make_reducer(), session=other)
     with pytest.raises(ConfigError, match="store must be a ThreadStore, got str"):
         FoldlineSession(swapped, "u")
