@@ -73,6 +73,9 @@ TOO_LATE = (
     "a fold is asked for at 120,000 tokens, but requests are reduced near their ceiling of 64,000 "
     "before that: raise `ceiling`, or lower target and threshold"
 )
+TOO_HIGH = (
+    "the ceiling is 120,000 tokens, since the window is 128,000: set `window` if it is larger"
+)
 LATE = HistoryReductionConfig(target_token_budget=20_000, token_budget_threshold=100_000)
 SHARE = HistoryReductionConfig(
     counting_unit="tokens", context_window_size=150_000, token_budget_trigger_percentage=0.8
@@ -95,6 +98,8 @@ WINDOW = "the window of acme:new-model is unknown, so that 128,000 tokens are as
         (LATE, "openai:gpt-4o", [TOO_LATE]),
         (LATE, "acme:new-model", [f"{WINDOW}; {TOO_LATE}"]),
         (SHARE, None, [TOO_LATE]),
+        (HistoryReductionConfig(ceiling=128_001), None, [TOO_HIGH]),
+        (HistoryReductionConfig(ceiling=128_000), None, []),
         (replace(SHARE, ceiling=150_000), None, []),
         (replace(LATE, trigger="balance", token_budget_threshold=None), "openai:gpt-4o", []),
         (replace(LATE, enabled=False), None, []),

@@ -186,12 +186,18 @@ def assumption(
     if not config.enabled:
         return ""
     unknown = _unknown(config, model, window, costs, is_listed=is_listed, option=option)
-    return "; ".join(filter(None, (unknown, _unreached(config, window))))
-
-
-def _unreached(config: HistoryReductionConfig, window: int | None) -> str:
-    limits = config.limits if config.unit == "tokens" and config.trigger != "balance" else None
     budget = budget_of(config, window=window)
+    too_high = ""
+    if config.ceiling is not None and config.ceiling > budget.window:
+        too_high = (
+            f"the ceiling is {budget.ceiling:,} tokens, since the window is {budget.window:,}"
+        )
+        too_high += f": set `{option}` if it is larger"
+    return "; ".join(filter(None, (unknown, too_high, _unreached(config, budget))))
+
+
+def _unreached(config: HistoryReductionConfig, budget: Budget) -> str:
+    limits = config.limits if config.unit == "tokens" and config.trigger != "balance" else None
     if limits is None or limits.ceiling < budget.full:
         return ""
     return (
