@@ -80,10 +80,9 @@ def test_a_fold_leaves_a_line_in_the_log(caplog: pytest.LogCaptureFixture) -> No
     with caplog.at_level(logging.INFO, logger="foldline"):
         event = reducer().reduce_sync(talk(7)).event
 
-    assert caplog.messages == [
-        f"fold performed: 7 messages of {event.original_tokens} tokens became 6 of "
-        f"{event.reduced_tokens} (Count above target and threshold; by {event.summarizer})"
-    ]
+    told = f"{event.original_tokens} tokens became 6 of {event.reduced_tokens}"
+    why = f"(Count above target and threshold; by {event.summarizer})"
+    assert caplog.messages == [f"fold performed: 7 messages of {told} {why}"]
 
 
 def test_the_event_tells_counts_and_costs() -> None:
