@@ -73,9 +73,7 @@ TOO_LATE = (
     "a fold is asked for at 120,000 tokens, but requests are reduced near their ceiling of 64,000 "
     "before that: raise `ceiling`, or lower target and threshold"
 )
-TOO_HIGH = (
-    "the ceiling is 120,000 tokens, since the window is 128,000: set `window` if it is larger"
-)
+TOO_HIGH = "the ceiling is 120,000 tokens for a window of 128,000: set `window` if it is larger"
 LATE = HistoryReductionConfig(target_token_budget=20_000, token_budget_threshold=100_000)
 SHARE = HistoryReductionConfig(
     counting_unit="tokens", context_window_size=150_000, token_budget_trigger_percentage=0.8

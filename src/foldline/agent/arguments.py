@@ -189,9 +189,7 @@ def assumption(
     budget = budget_of(config, window=window)
     too_high = ""
     if config.ceiling is not None and config.ceiling > budget.window:
-        too_high = (
-            f"the ceiling is {budget.ceiling:,} tokens, since the window is {budget.window:,}"
-        )
+        too_high = f"the ceiling is {budget.ceiling:,} tokens for a window of {budget.window:,}"
         too_high += f": set `{option}` if it is larger"
     return "; ".join(filter(None, (unknown, too_high, _unreached(config, budget))))
 
