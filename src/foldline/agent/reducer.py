@@ -72,6 +72,8 @@ class HistoryReducer:
     """Counts the tokens of what is no `History`; None for the estimator."""
     summarizers: tuple[Summarizer, ...]
     """What writes summaries, the first one first; the offline digest stands behind them."""
+    warning: str
+    """What the first call logs: what holds in place of what was asked or is not known."""
 
     def __init__(  # noqa: PLR0913 - one name for each thing a caller may know
         self,
@@ -122,7 +124,6 @@ class HistoryReducer:
         self._budget_of = lru_cache(partial(budget_of, config))
         self._costs = fold_costs(config, model, given)
         self.warning = assumption(config, model, self.window, self._costs)
-        """What the first call logs: what holds in place of what was asked or is not known."""
         self._breakers, self._unfinished = breakers_of(given, self._now), UnfinishedFolds()
 
     def for_model(self, name: str, window: int | None) -> "HistoryReducer":
