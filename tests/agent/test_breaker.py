@@ -207,7 +207,7 @@ async def test_a_dropped_statement_is_no_failure(caplog: pytest.LogCaptureFixtur
     assert event.dropped_statements == 1
     assert "AB12CD34" not in str(event.summary)
     assert {one.levelname for one in caplog.records if one.name == "foldline"} == {"INFO"}
-    assert caplog.messages[-1] == (
+    assert caplog.messages[-2] == (
         "statements of the summary by asked that name what was never said, left out: 1"
     )
 

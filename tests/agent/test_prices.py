@@ -3,6 +3,7 @@
 import logging
 
 import pytest
+from msgspec.structs import replace
 
 from foldline.agent.agent import Agent
 from foldline.agent.reducer import HistoryReducer
@@ -68,6 +69,15 @@ MISSPELLED = (
     "the prices of openai:gpt-5-minni are unknown, so that the ceiling alone decides: set `prices`; "
     "the nearest known model is 'gpt-5-mini'"
 )
+TOO_LATE = (
+    "a fold is asked for at 120,000 tokens, but requests are reduced near their ceiling of 64,000 "
+    "before that: raise `ceiling`, or lower target and threshold"
+)
+TOO_HIGH = "the ceiling is 120,000 tokens for a window of 128,000: set `window` if it is larger"
+LATE = HistoryReductionConfig(target_token_budget=20_000, token_budget_threshold=100_000)
+SHARE = HistoryReductionConfig(
+    counting_unit="tokens", context_window_size=150_000, token_budget_trigger_percentage=0.8
+)
 WINDOW = "the window of acme:new-model is unknown, so that 128,000 tokens are assumed: set `window`"
 
 
@@ -83,6 +93,14 @@ WINDOW = "the window of acme:new-model is unknown, so that 128,000 tokens are as
         (HistoryReductionConfig(prices=DEAR), "acme:new-model", [WINDOW]),
         (HistoryReductionConfig(prices=DEAR, context_window_size=9_000), "acme:new-model", []),
         (HistoryReductionConfig(enabled=False), "acme:new-model", []),
+        (LATE, "openai:gpt-4o", [TOO_LATE]),
+        (LATE, "acme:new-model", [f"{WINDOW}; {TOO_LATE}"]),
+        (SHARE, None, [TOO_LATE]),
+        (HistoryReductionConfig(ceiling=128_001), None, [TOO_HIGH]),
+        (HistoryReductionConfig(ceiling=128_000), None, []),
+        (replace(SHARE, ceiling=150_000), None, []),
+        (replace(LATE, trigger="balance", token_budget_threshold=None), "openai:gpt-4o", []),
+        (replace(LATE, enabled=False), None, []),
     ],
 )
 def test_one_warning_says_what_is_not_known_of_a_named_model(

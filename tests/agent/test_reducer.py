@@ -75,6 +75,16 @@ def test_a_hit_leaves_a_line_in_the_log(caplog: pytest.LogCaptureFixture) -> Non
     assert caplog.messages == ["cache hit: 8 messages became 7"]
 
 
+def test_a_fold_leaves_a_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """At INFO it says how much became how much, why and by whom, and nothing of what was said."""
+    with caplog.at_level(logging.INFO, logger="foldline"):
+        event = reducer().reduce_sync(talk(7)).event
+
+    told = f"{event.original_tokens} tokens became 6 of {event.reduced_tokens}"
+    why = f"(Count above target and threshold; by {event.summarizer})"
+    assert caplog.messages == [f"fold performed: 7 messages of {told} {why}"]
+
+
 def test_the_event_tells_counts_and_costs() -> None:
     """Counts before and after, tokens, who wrote, how often, and the summary."""
     reduced = reducer().reduce_sync([Message.system("rules"), *talk(9)])

@@ -66,23 +66,24 @@ def test_a_vendor_answers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("command", "named"),
     [
-        ("costs", "--window and --prices"),
-        ("refold", "`context_window_size` and --prices"),
-        ("list", "`context_window_size` and `prices`"),
+        ("threads costs", "--window and --prices; or --window, or `ceiling`"),
+        ("threads refold", "`context_window_size` and --prices; or `window`, or `ceiling`"),
+        ("threads list", "`context_window_size` and `prices`; or `window`, or `ceiling`"),
+        ("plan nothing.json", "--window and --prices; or --window, or --ceiling"),
     ],
 )
 def test_a_warning_names_the_options_of_the_command(
     run: Run, monkeypatch: pytest.MonkeyPatch, command: str, named: str
 ) -> None:
     """What the library says to set has another name on the command line, if it is an option there."""
-    said = "the window and the prices of x are unknown: set `context_window_size` and `prices`"
+    said = "unknown: set `context_window_size` and `prices`; or `window`, or `ceiling`"
     monkeypatch.setattr(logging, "lastResort", logging.StreamHandler())
 
-    run("threads", command)
+    run(*command.split())
 
     assert logging.lastResort is not None
     shown = logging.lastResort.format(logging.makeLogRecord({"msg": said}))
-    assert shown == f"the window and the prices of x are unknown: set {named}"
+    assert shown == f"unknown: set {named}"
 
 
 def test_a_refusal_says_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,6 +51,17 @@ def test_folds_follow_the_law(chat_tape: MakeTape, unit: Any, size: int, thresho
     assert len(report.calls) - turns[-1] < threshold // size + 1
 
 
+def test_a_configuration_that_is_tried_leaves_no_warning(
+    chat_tape: MakeTape, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody asked for a fold so late or for such a ceiling: it is one of those that are compared."""
+    late = _config(context_window_size=5_000, target_token_budget=8_000)
+
+    play(chat_tape(3), late, name="late")
+
+    assert caplog.messages == []
+
+
 @pytest.fixture(scope="module", params=CONFIGS)
 def played(request: pytest.FixtureRequest, tool_tape: MakeTape) -> tuple[str, Replay]:
     return request.param, play(tool_tape(15), CONFIGS[request.param], name=request.param)

@@ -19,7 +19,7 @@ from foldline.providers.model import Summarizer
 from foldline.providers.price_list import nearest_listed, prices_for, prices_of_model
 from foldline.providers.vendors.spelling import check_spelling
 from foldline.reduction.balance import FoldCosts
-from foldline.reduction.budget import DEFAULT_WINDOW, FULL, Budget
+from foldline.reduction.budget import DEFAULT_WINDOW, FULL, Budget, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 
@@ -182,14 +182,44 @@ def assumption(
     is_listed: bool = True,
     option: str = "window",
 ) -> str:
-    """Return in one line what is not known of *model*, and what holds instead; empty if all is."""
+    """Return in one line what holds in place of what a caller may expect; empty if all is as given."""
+    if not config.enabled:
+        return ""
+    unknown = _unknown(config, model, window, costs, is_listed=is_listed, option=option)
+    budget = budget_of(config, window=window)
+    too_high = ""
+    if config.ceiling is not None and config.ceiling > budget.window:
+        too_high = f"the ceiling is {budget.ceiling:,} tokens for a window of {budget.window:,}"
+        too_high += f": set `{option}` if it is larger"
+    return "; ".join(filter(None, (unknown, too_high, _unreached(config, budget))))
+
+
+def _unreached(config: HistoryReductionConfig, budget: Budget) -> str:
+    limits = config.limits if config.unit == "tokens" and config.trigger != "balance" else None
+    if limits is None or limits.ceiling < budget.full:
+        return ""
+    return (
+        f"a fold is asked for at {limits.ceiling:,} tokens, but requests are reduced near their "
+        f"ceiling of {budget.ceiling:,} before that: raise `ceiling`, or lower target and threshold"
+    )
+
+
+def _unknown(
+    config: HistoryReductionConfig,
+    model: str | None,
+    window: int | None,
+    costs: FoldCosts | None,
+    *,
+    is_listed: bool,
+    option: str,
+) -> str:
     gaps: list[tuple[str, str, str]] = []
     if model is not None and not (window or config.context_window_size):
         gaps.append(("the window", f"{DEFAULT_WINDOW:,} tokens are assumed", f"`{option}`"))
     needs_prices = is_listed and (model is not None or config.trigger == "balance")
     if costs is None and needs_prices and not config.counts:
         gaps.append(("the prices", "the ceiling alone decides", "`prices`"))
-    if not gaps or not config.enabled:
+    if not gaps:
         return ""
     what, instead, options = map(" and ".join, zip(*gaps, strict=True))
     verb = "is" if what == "the window" else "are"

@@ -26,7 +26,7 @@ from foldline.reduction.balance import FoldCosts
 from foldline.reduction.budget import DEFAULT_WINDOW, Budget
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.draft import FoldOptions
-from foldline.reduction.event import ReductionStatus
+from foldline.reduction.event import HistoryReductionEvent, ReductionStatus
 from foldline.reduction.fold import FoldResult, fold
 from foldline.reduction.reading import Reading, usage_of
 from foldline.reduction.state import HistoryReductionState
@@ -96,9 +96,24 @@ async def made(call: ReducerCall, means: Means) -> ReducedHistory[Any]:
             failures=writing.failures,
             dropped_statements=writing.dropped,
         )
+        _log_fold(reduced.event)
         if told is not None:
             told(reduced.event)
     return reduced
+
+
+def _log_fold(event: HistoryReductionEvent) -> None:
+    """Log how much became how much: inside a framework nothing else tells of a fold."""
+    _LOG.info(
+        "fold %s: %d messages of %d tokens became %d of %d (%s; by %s)",
+        event.status,
+        event.original_count,
+        event.original_tokens,
+        event.reduced_count,
+        event.reduced_tokens,
+        event.reason.value,
+        event.summarizer or "code",
+    )
 
 
 def _log_clipped(call: ReducerCall, left_out: Sequence[str]) -> None:

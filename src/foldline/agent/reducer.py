@@ -72,6 +72,8 @@ class HistoryReducer:
     """Counts the tokens of what is no `History`; None for the estimator."""
     summarizers: tuple[Summarizer, ...]
     """What writes summaries, the first one first; the offline digest stands behind them."""
+    warning: str
+    """What the first call logs: what holds in place of what was asked or is not known."""
 
     def __init__(  # noqa: PLR0913 - one name for each thing a caller may know
         self,
@@ -121,7 +123,7 @@ class HistoryReducer:
         """The name of the model that is asked, and its window in tokens; None if it is unknown."""
         self._budget_of = lru_cache(partial(budget_of, config))
         self._costs = fold_costs(config, model, given)
-        self._warning = assumption(config, model, self.window, self._costs)
+        self.warning = assumption(config, model, self.window, self._costs)
         self._breakers, self._unfinished = breakers_of(given, self._now), UnfinishedFolds()
 
     def for_model(self, name: str, window: int | None) -> "HistoryReducer":
@@ -136,7 +138,7 @@ class HistoryReducer:
             costs = structs.replace(costs, rides=rides)
         made._costs = costs  # noqa: SLF001
         is_scripted = name.partition(":")[0] == "scripted"
-        made._warning = assumption(  # noqa: SLF001
+        made.warning = assumption(
             self.config,
             None if is_scripted else name,
             made.window,
@@ -399,9 +401,9 @@ class HistoryReducer:
         costs = self._costs
         if costs is not None:
             costs = structs.replace(costs, now=self._now())
-        if self._warning:
-            log().warning("%s", self._warning)
-            self._warning = ""
+        if self.warning:
+            log().warning("%s", self.warning)
+            self.warning = ""
         deciding = partial(
             decide,
             call.items.history,

@@ -10,6 +10,7 @@ from agents.run import CallModelData, ModelInputData
 
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
+from foldline.checks import expect
 from foldline.errors import FormatError
 from foldline.guests import OPENING_NOTE, opened, reduced_in
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
@@ -33,6 +34,7 @@ class FoldlineSession:
         session_settings: SessionSettings | None = None,
     ) -> None:
         """Keep *session_id*, any text, in *store*, open; the settings limit what a run begins with."""
+        expect("store", store, ThreadStore)
         self.session_id, self.session_settings = session_id, session_settings
         self._store, self._key = store, ThreadKey.named(session_id, tenant=tenant)
 
@@ -73,7 +75,12 @@ def model_input_filter(
         reducer: What reduces; one may serve several agents. Without a session it remembers
             its reductions as long as it lives.
         session: Where the reduction is kept between runs and processes.
+
+    Raises:
+        ConfigError: *reducer* is no reducer, or *session* another session of the SDK.
     """
+    expect("reducer", reducer, HistoryReducer)
+    expect("session", session, FoldlineSession | None, hint="leave it out with another session")
 
     async def reduced_input(data: CallModelData[Any]) -> ModelInputData:
         """Return the view of *data*."""

@@ -102,6 +102,8 @@ class Player:
             summary_budget=budget,
             clock=lambda: tape.clock(self.history.total),
         )
+        # Most configurations are ours, and a table says what each of them is.
+        self.reducer.warning = ""
         self.history = History(counter=tape.counter)
         self.state: HistoryReductionState | None = None
         self._restarts = restarts

@@ -110,3 +110,9 @@ def test_contradictions_are_for_the_owner_to_solve(items: list[dict[str, Any]], 
     """Items of two formats are refused, and the error says what to do."""
     with pytest.raises(FormatError, match=error):
         detect_items(items)
+
+
+def test_a_question_without_content_is_no_message() -> None:
+    """A row whose text has another name is refused by its place, and not sent as an empty message."""
+    with pytest.raises(FormatError, match="message 1: it has no content"):
+        detect_items([{"role": "user", "content": None}, {"role": "user", "text": "Where is it?"}])

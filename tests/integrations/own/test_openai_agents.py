@@ -5,6 +5,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+import pytest
 from agents import (
     Agent,
     Model,
@@ -13,6 +14,7 @@ from agents import (
     RunConfig,
     Runner,
     Session,
+    SQLiteSession,
     function_tool,
 )
 from agents.extensions.memory.encrypt_session import EncryptedSession
@@ -21,6 +23,7 @@ from agents.models.fake_id import FAKE_RESPONSES_ID
 from httpx2 import AsyncBaseTransport, AsyncClient, Request, Response
 from openai import AsyncOpenAI
 
+from foldline.errors import ConfigError
 from foldline.guests import OPENING_NOTE
 from foldline.integrations.openai_agents import FoldlineSession, model_input_filter
 from foldline.testing.grammars import check_openai_chat, check_openai_responses
@@ -54,6 +57,18 @@ def run(work: Callable[[FoldlineSession], Awaitable[_T]], name: str = "user@exam
 def test_it_is_a_session() -> None:
     """It has everything that the SDK asks of one."""
     assert isinstance(FoldlineSession(MemoryStore(), "a"), Session)
+
+
+def test_another_session_is_refused_where_it_is_named() -> None:
+    """A session that keeps no reduction, and a store in the wrong place, are refused at once."""
+    other: Any = SQLiteSession("u")
+    swapped: Any = "user@example.com"
+    with pytest.raises(ConfigError, match=r"session must be .* got SQLiteSession: leave it out"):
+        model_input_filter(make_reducer(), session=other)
+    with pytest.raises(ConfigError, match="store must be a ThreadStore, got str"):
+        FoldlineSession(swapped, "u")
+    with pytest.raises(ConfigError, match="reducer must be"):
+        model_input_filter(swapped)
 
 
 def test_items_come_back_as_they_were() -> None:

@@ -19,8 +19,13 @@ from foldline.errors import UsageError
 
 
 _WIDTH_OF_FILES = 100
-# What a warning of the library says to set, by the option of a command.
-_FIELDS = {"window": "`context_window_size`", "prices": "`prices`"}
+# The options of commands for what a warning of the library says to set.
+_OPTIONS = {
+    "`context_window_size`": "window",
+    "`window`": "window",
+    "`ceiling`": "ceiling",
+    "`prices`": "prices",
+}
 
 
 def output_console() -> Console:
@@ -61,7 +66,7 @@ def name_flags(options: Collection[str]) -> None:
 class _Logged(logging.Formatter):
     def __init__(self, options: Collection[str]) -> None:
         super().__init__()
-        self._flags = {field: f"--{name}" for name, field in _FIELDS.items() if name in options}
+        self._flags = {field: f"--{name}" for field, name in _OPTIONS.items() if name in options}
 
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)

@@ -79,13 +79,13 @@ def detect_items(items: Iterable[Mapping[str, Any]]) -> NativeFormat:
     Anthropic, whose stricter rules make a rendering that OpenAI Chat accepts as well. A message of
     the role `system` does not exist there, so plain text with one counts as OpenAI Chat; beside
     blocks that only Anthropic has, it is what its owner keeps with the messages. Items that
-    contradict each other raise FormatError.
+    contradict each other, and a user's without content, raise FormatError.
     """
     return witnesses_in(items).format
 
 
 def witnesses_in(items: Iterable[Mapping[str, Any]], before: Witnesses = _NONE) -> Witnesses:
-    """Return what *items* say of their format, with those *before*; FormatError if they differ."""
+    """Return what *items* say of their format, with those *before*; FormatError as there."""
     possible, has_rules, known = before.possible, before.has_rules, None
     for index, item in enumerate(items):
         role, content = item.get("role"), item.get("content")
@@ -94,6 +94,10 @@ def witnesses_in(items: Iterable[Mapping[str, Any]], before: Witnesses = _NONE) 
             found = _VENDORS if type(content) is str else _of_blocks(content, _VENDORS)
         else:
             found = _formats_of(item)
+            if role == "user" and found is not _OTEL and "content" not in item:
+                # An object of another library, or a row with a name of its own for the text.
+                message = f"message {index}: it has no content"
+                raise FormatError(message)
         if found is not known:
             if not possible <= found:
                 possible = _narrowed(possible, found, index)
