@@ -13,6 +13,7 @@ from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import FormatError
+from foldline.history.formats.renderings import SUMMARY_HEADER
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
@@ -181,10 +182,11 @@ def test_dictionaries_come_back_as_the_same_objects() -> None:
     items[8] = {"role": "user", "content": "last", "x_custom": {"b": 1, "a": [None]}}  # type: ignore[dict-item]
     reduced = reducer().reduce_sync(items, format=NativeFormat.OPENAI_CHAT)
 
-    assert all(any(kept is item for item in items) for kept in reduced.messages[1:])
-    assert len(reduced.messages) == 6
-    assert reduced.messages[0]["role"] == "assistant"
-    assert "what was said so far" in reduced.messages[0]["content"]
+    note, summary, *rest = reduced.messages
+    assert all(any(kept is item for item in items) for kept in rest)
+    assert len(rest) == 5
+    assert [note["role"], summary["role"]] == ["user", "assistant"]
+    assert "what was said so far" in summary["content"]
 
 
 def test_dictionaries_need_no_state_with_a_cache() -> None:
@@ -233,7 +235,7 @@ def test_a_format_may_be_named() -> None:
     """The name of a format does as well as the member, and an unknown one is refused."""
     named = reducer().reduce_sync(chat(9), format="openai-chat")  # type: ignore[arg-type]
 
-    assert named.messages[0]["role"] == "assistant"
+    assert SUMMARY_HEADER in named.messages[1]["content"]
     with pytest.raises(FormatError, match=r"format must be one of .*, got 'chat'"):
         reducer().reduce_sync(chat(9), format="chat")  # type: ignore[arg-type]
 

@@ -99,15 +99,15 @@ def test_both_vendors_take_the_front() -> None:
     assert list(check_openai_chat(called.messages)) == []
 
 
-def test_who_names_the_format_needs_no_opening() -> None:
-    """With the format given, and with rules in front, the summary comes first."""
+def test_a_note_opens_whether_the_format_is_named_or_not() -> None:
+    """With the format given, and with rules in front, the user speaks before the summary too."""
     rules: dict[str, Any] = {"role": "system", "content": "rules"}
     items = [*chat(30), *OPENAI_END]
     named = reducer(CONFIG).reduce_sync(items, format=NativeFormat.OPENAI_CHAT)
     ruled = reducer(CONFIG).reduce_sync([rules, *items])
 
-    assert named.messages[0]["role"] == "assistant"
-    assert [item["role"] for item in ruled.messages[:2]] == ["system", "assistant"]
+    assert [item["role"] for item in named.messages[:2]] == ["user", "assistant"]
+    assert [item["role"] for item in ruled.messages[:3]] == ["system", "user", "assistant"]
 
 
 @pytest.mark.parametrize(

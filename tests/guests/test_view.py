@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import cast
 
 import pytest
@@ -17,11 +16,12 @@ from foldline.guests import (
     OPENING_NOTE,
     GuestCodec,
     GuestView,
-    opened,
     prefix_digest,
     summary_text,
+    taking_turns,
 )
-from foldline.history.messages import Message
+from foldline.history.formats.renderings.sending import CONTINUES_NOTE
+from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import TextPart
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
@@ -80,6 +80,23 @@ def test_a_greeting_of_the_model_comes_behind_a_note() -> None:
 
     assert shown == [greeting[0], Said("user", OPENING_NOTE), greeting[1]]
     assert view.reduce_sync(greeting[:1]).messages == greeting[:1]
+
+
+def test_an_answer_after_a_summary_comes_behind_a_note() -> None:
+    """Where a cut is inside an exchange the user speaks between the summary and the answer."""
+    summary = Message(role="assistant", parts=(TextPart("met"),), metadata={SUMMARY_KEY: True})
+    answers = [Message.assistant("So."), Message.assistant("And so.")]
+
+    said = taking_turns([Message.system("Be brief."), summary, *answers, Message.user("Go on.")])
+
+    assert said == [
+        Message.system("Be brief."),
+        Message.user(OPENING_NOTE),
+        summary,
+        Message.user(CONTINUES_NOTE),
+        *answers,
+        Message.user("Go on."),
+    ]
 
 
 async def test_an_awaited_view_is_the_same() -> None:
@@ -315,7 +332,7 @@ def test_a_view_is_that_of_the_messages() -> None:
             replace(one, parts=(TextPart(summary_text(one)),)) if one.is_summary else one
             for one in wanted.messages
         ]
-        noted = opened(sent, attrgetter("role"), Message.user(OPENING_NOTE))
+        noted = taking_turns(sent)
         assert prefix_digest(said) == prefix_digest(noted)
         assert len(said) == len(noted)
 

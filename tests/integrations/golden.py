@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.formats import from_anthropic
-from foldline.guests import OPENING_NOTE, summary_text
+from foldline.guests import summary_text, taking_turns
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart
@@ -148,7 +148,7 @@ def view_hash(messages: Sequence[Message]) -> str:
 
 
 def own_views(transcript: Transcript) -> Iterator[list[Message]]:
-    """Yield the view of each call as foldline alone makes it, behind a note if the model opens it."""
+    """Yield the view of each call as foldline alone makes it, with notes of the user where it has none."""
     reducer, state = make_reducer(), None
     said = [Message.system(RULES), *transcript.before]
     for turn in transcript.turns:
@@ -156,11 +156,7 @@ def own_views(transcript: Transcript) -> Iterator[list[Message]]:
             if message.role == "assistant":
                 reduced = reducer.reduce_sync(said, state=state)
                 state = reduced.state
-                view = [*reduced.messages]
-                at = sum(one.role == "system" for one in view)
-                opens = view[at].role == "assistant"
-                view[at:at] = [Message.user(OPENING_NOTE)] if opens else []
-                yield view
+                yield taking_turns([*reduced.messages])
             said.append(message)
 
 

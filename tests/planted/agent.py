@@ -405,6 +405,19 @@ a text that no request can hold is sent in a block
 - return said if type(said) is str and _is_sendable(said) else None
 + return said
 
+agent/writers.py: agent/test_turn_taking.py
+what was written for either vendor ends with a summary and no note
+- items += turn_note(head[-1], rest[0]) + render
++ items += render
+
+history/formats/renderings/openai_chat.py: agent/test_turn_taking.py
+a summary speaks first
+- return [_note(OPENING_NOTE)] if message.is_summary else []
++ return []
+a summary and an answer are two turns of the assistant
+- return [_note(CONTINUES_NOTE)] if last.is_summary and message.role == "assistant" else []
++ return []
+
 agent/wire.py: agent/test_known.py
 a longer call changes the history of a shorter one
 - history, grown = old.history.copy(), array("q", old.places)

@@ -53,8 +53,8 @@ a system message comes after an answer
 - if last is None or not (last.role == "user" or _ends_in_result(last)):
 + if last is None:
 a summary is by itself beside an answer
-- is_given = original is not None and not (message.is_summary or continues)
-+ is_given = original is not None
+- return not message.is_summary and isinstance(
++ return isinstance(
 a text joins the one before it
 - last.role != turn.role or (last.is_alone and turn.is_alone):
 + last.role != turn.role:

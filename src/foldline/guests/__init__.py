@@ -11,7 +11,7 @@ from foldline.guests.kept import (
     reduced_in,
     rows_of,
 )
-from foldline.guests.view import GuestView, blocking, opened
+from foldline.guests.view import GuestView, blocking, opened, taking_turns
 from foldline.history.digest import message_digest, prefix_digest
 from foldline.history.formats.renderings.sending import OPENING_NOTE, summary_text
 from foldline.history.repair import NO_RESPONSE
@@ -34,5 +34,6 @@ __all__ = [
     "reduced_in",
     "rows_of",
     "summary_text",
+    "taking_turns",
     "with_thinking",
 ]

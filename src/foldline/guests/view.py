@@ -17,7 +17,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect, expect_whole
 from foldline.errors import BlockingCallError, ConfigError, FormatError
 from foldline.guests.codec import GuestCodec
-from foldline.history.formats.renderings.sending import OPENING_NOTE
+from foldline.history.formats.renderings.sending import CONTINUES_NOTE, OPENING_NOTE
 from foldline.history.formats.wire import is_object
 from foldline.history.history import History
 from foldline.history.messages import Message
@@ -58,12 +58,23 @@ def opened(view: list[_Object], role: Callable[[_Object], object], note: _Object
     return [*view[:first], note, *view[first:]]
 
 
+def taking_turns(view: list[Message]) -> list[Message]:
+    """Return *view* with user notes where the model would speak first, or go on after a summary."""
+    made = list[Message]()
+    for message in opened(view, attrgetter("role"), Message.user(OPENING_NOTE)):
+        if message.role == "assistant" and made[-1].is_summary:
+            made.append(Message.user(CONTINUES_NOTE))
+        made.append(message)
+    return made
+
+
 class GuestView(Generic[_Object]):
     """
     Reduces a framework's own list of messages, the guest's, and gives the view in its own objects.
 
     What is unchanged in a view is the very object that was given. The list is never changed. A view
-    in which the model would speak first opens with a short user note, since some vendors refuse it.
+    in which the model would speak first opens with a short user note, since some vendors refuse it,
+    and one comes between a summary and an answer.
 
     Beside each list a `History` is kept, and recognized by what its objects hold: of a list that has
     grown only the new ones are read, hashed and counted, and one that was changed in place or
@@ -175,7 +186,7 @@ class GuestView(Generic[_Object]):
         # Without a change all are the same, which is a comparison of identities.
         is_off = reduced.verdict.reason is Reason.DISABLED
         own = reduced.messages
-        view = own if is_off else opened(own, attrgetter("role"), Message.user(OPENING_NOTE))
+        view = own if is_off else taking_turns(own)
         is_whole = is_off or view == read.messages
         written = given if is_whole else list(self._written(given, read, view))
         written = self.arranged(written, given)

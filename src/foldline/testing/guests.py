@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import groupby
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
@@ -13,11 +13,11 @@ from foldline.agent.blocks import held_by
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
 from foldline.guests.codec import GuestCodec
-from foldline.guests.view import GuestView, opened
+from foldline.guests.view import GuestView, taking_turns
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.formats.anthropic import ANTHROPIC
 from foldline.history.formats.openai_chat import OPENAI_CHAT
-from foldline.history.formats.renderings.sending import OPENING_NOTE, summary_text
+from foldline.history.formats.renderings.sending import summary_text
 from foldline.history.formats.wire import listed_blocks
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
@@ -266,8 +266,7 @@ class _Promises(GuestConformance[Any]):
             reducer = HistoryReducer(config)
             found = self.read(GuestView(reducer, self.codec).reduce_sync(self.objects).messages)
             wanted = reducer.reduce_sync(self.read(self.objects)).messages
-            noted = opened(wanted, attrgetter("role"), Message.user(OPENING_NOTE))
-            _expect(_digest(found), _digest(noted), f"the view of {keep} messages")
+            _expect(_digest(found), _digest(taking_turns(wanted)), f"the view of {keep} messages")
             # What its own objects hold that some vendor refuses is not the view's.
             broken = [one for one in refusals(found) if one.rule in _OF_THE_VIEW]
             _expect(broken, [], f"what vendors refuse in the view of {keep} messages")

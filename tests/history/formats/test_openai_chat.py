@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from foldline.errors import FormatError
 from foldline.history.codec import encode_json
 from foldline.history.formats.openai_chat import OPENAI_CHAT, from_openai_chat, to_openai_chat
-from foldline.history.formats.renderings import SUMMARY_HEADER, render_openai_chat
+from foldline.history.formats.renderings import OPENING_NOTE, SUMMARY_HEADER, render_openai_chat
 from foldline.history.messages import SUMMARY_KEY, Message, Native, NativeFormat
 from foldline.history.parts import (
     BlobPart,
@@ -313,7 +313,8 @@ def test_a_summary_is_labelled() -> None:
     )
 
     assert render_openai_chat([summary]) == [
-        {"role": "assistant", "content": f"{SUMMARY_HEADER}\n\nthey \ufffdmet"}
+        {"role": "user", "content": OPENING_NOTE},
+        {"role": "assistant", "content": f"{SUMMARY_HEADER}\n\nthey \ufffdmet"},
     ]
 
 

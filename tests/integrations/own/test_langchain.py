@@ -55,7 +55,7 @@ def test_what_the_model_refuses_as_too_long_is_folded(is_async: bool) -> None:
 
     state = asyncio.run(agent.ainvoke(asked)) if is_async else agent.invoke(asked)
 
-    assert [len(one) for one in model.asked] == [11, 4]
+    assert [len(one) for one in model.asked] == [11, 5]
     assert len(state["messages"]) == 12
 
 

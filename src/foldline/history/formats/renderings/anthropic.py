@@ -98,10 +98,9 @@ def render_anthropic(
                 waiting += [turn for turn in said if turn.item is not None or turn.blocks]
             continue
         continues = message.native is not None and message.native.continues
-        is_given = original is not None and not (message.is_summary or continues)
         for item in items:
             turn = _turn(item, ids)
-            turn.is_alone = is_given and isinstance(item.get("content"), str)
+            turn.is_alone = original is not None and _is_text(message, item)
             if turn.blocks:
                 _append(turns, turn, waiting, continues=continues)
     _place(turns, waiting)
@@ -125,6 +124,11 @@ def _built(message: Message) -> list[dict[str, Any]]:
 
 
 _CONVERTER = replace(ANTHROPIC, build=_built)
+
+
+def _is_text(message: Message, item: dict[str, Any]) -> bool:
+    """Whether *item* is *message* as somebody said it, and mere text."""
+    return not message.is_summary and isinstance(item.get("content"), str)
 
 
 def _is_misplaced(item: dict[str, Any]) -> bool:

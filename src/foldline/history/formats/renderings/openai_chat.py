@@ -1,7 +1,9 @@
 """
 A view as OpenAI Chat Completions messages.
 
-Source of the rules: OpenAI Chat Completions API reference, and the errors that the API answers.
+Source of the rules: OpenAI Chat Completions API reference, and the errors that the API answers; that
+speakers take turns is a rule of the chat templates of Mistral, Gemma and others, which servers with
+the same interface apply (vLLM issue 6862, hermes-agent issue 74086).
 """
 
 import re
@@ -10,6 +12,7 @@ from typing import Any
 
 from foldline.history.formats.openai_chat import OPENAI_CHAT
 from foldline.history.formats.renderings.sending import (
+    CONTINUES_NOTE,
     OPENING_NOTE,
     CallIds,
     Original,
@@ -37,14 +40,32 @@ def render_openai_chat(
 
     An item that *original* gives is used as it is unless something in it has to change. The
     rendering of a longer view begins with that of a shorter one; that of an empty view is a short
-    user note, since no request may be empty.
+    user note, since no request may be empty. Such a note comes before a summary that would be the
+    first to speak, and between one and what the assistant says, since servers may want speakers to
+    take turns.
     """
     ids = CallIds(_CALL_ID)
     items: list[dict[str, Any]] = []
+    last: Message | None = None
     for message in checked_messages(view, OPENAI_CHAT.format):
-        for item in sent_items(message, OPENAI_CHAT, original, _is_legacy):
+        made = sent_items(message, OPENAI_CHAT, original, _is_legacy)
+        if made and message.role != "system":
+            items += turn_note(last, message)
+            last = message
+        for item in made:
             _append(items, _valid(item, ids))
-    return items or [{"role": "user", "content": OPENING_NOTE}]
+    return items or [_note(OPENING_NOTE)]
+
+
+def turn_note(last: Message | None, message: Message) -> list[dict[str, Any]]:
+    """Return what the user says between *last*, if any, and *message*, if a summary is one of them."""
+    if last is None:
+        return [_note(OPENING_NOTE)] if message.is_summary else []
+    return [_note(CONTINUES_NOTE)] if last.is_summary and message.role == "assistant" else []
+
+
+def _note(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
 
 
 def _is_legacy(item: dict[str, Any]) -> bool:

@@ -21,6 +21,9 @@ SUMMARY_HEADER = (
 OPENING_NOTE = "[The earlier part of this conversation is not shown in full.]"
 """What a rendering opens with if the vendor wants a user message first and the view has none."""
 
+CONTINUES_NOTE = "[The conversation continues.]"
+"""What comes between a summary and an answer where speakers have to take turns."""
+
 EMPTY_NOTE = "[empty message]"
 """What replaces a user message without content if the vendor refuses empty ones."""
 
