@@ -7,6 +7,7 @@ from agent_framework import ChatContext, ChatMiddleware, HistoryProvider
 from agent_framework import Message as Theirs
 
 from foldline.agent.reducer import HistoryReducer
+from foldline.checks import expect
 from foldline.errors import UsageError
 from foldline.guests import GuestView, kept_reduction, new_reduction, objects_in, rows_of
 from foldline.integrations.agent_framework_messages import AgentFrameworkCodec
@@ -56,6 +57,7 @@ class FoldlineHistoryProvider(HistoryProvider):
         **options: Any,
     ) -> None:
         """Keep sessions in *store*, which is open; *options* are those of `HistoryProvider`."""
+        expect("store", store, ThreadStore)
         super().__init__(source_id, **options)
         self._store, self._tenant, self._codec = store, tenant, AgentFrameworkCodec()
 

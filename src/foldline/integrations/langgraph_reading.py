@@ -12,6 +12,7 @@ from langgraph.checkpoint.base import (
 )
 
 from foldline.agent.cache import SingleFlight
+from foldline.checks import expect
 from foldline.guests import blocking
 from foldline.integrations.langgraph_index import RowIndex, RowIndexes
 from foldline.integrations.langgraph_rows import NAME_KEY, read_rows
@@ -26,6 +27,7 @@ class CheckpointReader(BaseCheckpointSaver[str]):
     def __init__(
         self, store: ThreadStore, *, tenant: str = DEFAULT_TENANT, serde: Any = None
     ) -> None:
+        expect("store", store, ThreadStore)
         super().__init__(serde=serde)
         self._store, self._tenant, self._indexes = store, tenant, RowIndexes()
         # LangGraph writes all tasks of a step at once; without it they would conflict.

@@ -7,6 +7,7 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import BaseMemory
 from pydantic import PrivateAttr
 
+from foldline.checks import expect
 from foldline.guests import blocking, objects_in, rows_of
 from foldline.history.messages import Message
 from foldline.integrations.llama_index_messages import LlamaIndexCodec
@@ -25,6 +26,7 @@ class FoldlineMemory(BaseMemory):
         self, store: ThreadStore, session_id: str, *, tenant: str = DEFAULT_TENANT
     ) -> None:
         """Keep the messages of *session_id*, any text, in *store*, which is open."""
+        expect("store", store, ThreadStore)
         super().__init__()
         self._store, self._key = store, ThreadKey.named(session_id, tenant=tenant)
 

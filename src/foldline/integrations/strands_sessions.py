@@ -7,6 +7,7 @@ from strands.session import SessionRepository
 from strands.types.exceptions import SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage
 
+from foldline.checks import expect
 from foldline.conversation.conversation import call_sync
 from foldline.guests import objects_in, rows_of
 from foldline.history.formats.wire import json_text
@@ -25,6 +26,7 @@ class FoldlineSessionRepository(SessionRepository):
 
     def __init__(self, store: ThreadStore, *, tenant: str = DEFAULT_TENANT) -> None:
         """Keep sessions in *store*, which `call_sync(store.open)` has opened."""
+        expect("store", store, ThreadStore)
         self._store, self._tenant = store, tenant
 
     def _key(self, names: tuple[str, ...]) -> ThreadKey:

@@ -15,7 +15,7 @@ from langgraph.prebuilt import create_react_agent
 from langgraph.types import Send
 
 from foldline.conversation.conversation import call_sync
-from foldline.errors import ThreadConflictError
+from foldline.errors import ConfigError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.integrations.langchain_messages import LangChainCodec
 from foldline.integrations.langgraph import fold_messages
@@ -336,3 +336,10 @@ def test_a_pre_model_hook_shows_the_view() -> None:
     assert folds == len(
         {one.text for view in own_views(transcript) for one in view if one.is_summary}
     )
+
+
+def test_a_path_is_no_store() -> None:
+    """What is given in place of a store is refused at once, and not in the first run."""
+    path: Any = "chat.db"
+    with pytest.raises(ConfigError, match="store must be a ThreadStore, got str"):
+        FoldlineSaver(path)

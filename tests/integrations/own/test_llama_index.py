@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import pytest
 from llama_index.core.base.llms.types import ChatMessage
 
+from foldline.errors import ConfigError
 from foldline.integrations.llama_index import FoldlineLLM
+from foldline.integrations.llama_index_memory import FoldlineMemory
 from tests.integrations.golden import make_reducer
 from tests.integrations.players.llama_index import Scripted, model
 
@@ -34,3 +37,10 @@ def test_a_tool_that_is_required_stays_required() -> None:
 
     assert asked.has_to == [True, False]
     assert (answer.delta, shown.system_prompt) == ("one call", "Be brief.")
+
+
+def test_a_path_is_no_store() -> None:
+    """What is given in place of a store is refused at once, and not in the first run."""
+    path: Any = "chat.db"
+    with pytest.raises(ConfigError, match="store must be a ThreadStore, got str"):
+        FoldlineMemory(path, "u")

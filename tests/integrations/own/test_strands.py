@@ -10,6 +10,7 @@ from strands.types.exceptions import ContextWindowOverflowException, SessionExce
 from strands.types.session import Session, SessionAgent, SessionMessage, SessionType
 
 from foldline.agent.reducer import HistoryReducer
+from foldline.errors import ConfigError
 from foldline.integrations.strands import FoldlineConversationManager
 from foldline.integrations.strands_sessions import FoldlineSessionRepository
 from foldline.threads.stores.memory import MemoryStore
@@ -199,3 +200,10 @@ def test_a_refusal_after_a_fold_is_the_callers() -> None:
         agent("Count the chairs of each room.")
 
     assert len(model.asked) == 2
+
+
+def test_a_path_is_no_store() -> None:
+    """What is given in place of a store is refused at once, and not in the first run."""
+    path: Any = "chat.db"
+    with pytest.raises(ConfigError, match="store must be a ThreadStore, got str"):
+        FoldlineSessionRepository(path)
