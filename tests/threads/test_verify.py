@@ -67,35 +67,28 @@ def _verify(path: Path, key: ThreadKey = ONE) -> list[str]:
     return asyncio.run(run())
 
 
-def test_counted_reminders(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_counted_reminders(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread whose reminders were counted as messages of the user is whole."""
     reminder = Message.user("<system-reminder>The list is empty.</system-reminder>")
 
-    async def run() -> list[str]:
-        store = MemoryStore()
-        thread = await store.thread("one")
-        with monkeypatch.context() as patched:
-            patched.setattr(Message, "is_from_user", property(lambda one: one.role == "user"))
-            await thread.add_messages([Message.user("Go on."), reminder])
-        await thread.add_messages([Message.assistant("Done."), reminder, Message.user("Good.")])
-        return await faults_of(store, thread.key)
-
-    assert asyncio.run(run()) == []
+    store = MemoryStore()
+    thread = await store.thread("one")
+    with monkeypatch.context() as patched:
+        patched.setattr(Message, "is_from_user", property(lambda one: one.role == "user"))
+        await thread.add_messages([Message.user("Go on."), reminder])
+    await thread.add_messages([Message.assistant("Done."), reminder, Message.user("Good.")])
+    assert await faults_of(store, thread.key) == []
 
 
 @pytest.mark.parametrize("users", [False, True])
-def test_a_wrong_count_of_users(monkeypatch: pytest.MonkeyPatch, *, users: bool) -> None:
+async def test_a_wrong_count_of_users(monkeypatch: pytest.MonkeyPatch, *, users: bool) -> None:
     """A row that counts an answer as a message of the user, or a message of the user as none, is not whole."""
-
-    async def run() -> list[str]:
-        store = MemoryStore()
-        thread = await store.thread("one")
-        with monkeypatch.context() as patched:
-            patched.setattr(Message, "is_from_user", users)
-            await thread.add_messages([Message.user("Go on."), Message.assistant("Done.")])
-        return await faults_of(store, thread.key)
-
-    assert "its counts are not those" in " ".join(asyncio.run(run()))
+    store = MemoryStore()
+    thread = await store.thread("one")
+    with monkeypatch.context() as patched:
+        patched.setattr(Message, "is_from_user", users)
+        await thread.add_messages([Message.user("Go on."), Message.assistant("Done.")])
+    assert "its counts are not those" in " ".join(await faults_of(store, thread.key))
 
 
 def _verify_all(path: Path) -> list[Verified]:

@@ -235,19 +235,16 @@ def test_a_user_without_rights_to_make_tables(postgres_dsn: str) -> None:
 
 @pytest.mark.parametrize(("durability", "shown"), [("full", "on"), ("relaxed", "off")])
 @pytest.mark.parametrize("default", ["on", "off"])
-def test_durability(postgres_dsn: str, durability: str, shown: str, default: str) -> None:
+async def test_durability(postgres_dsn: str, durability: str, shown: str, default: str) -> None:
     """A full store waits for the disk and a relaxed one does not, whatever the default of the database is."""
     name = postgres_dsn.partition("@/")[2].partition("?")[0]
     execute(postgres_dsn, f"ALTER DATABASE {name} SET synchronous_commit = {default}")
 
-    async def live() -> str:
-        async with PostgresStore(postgres_dsn, durability=durability) as store:  # type: ignore[arg-type]
-            link = store.context.storage.link  # type: ignore[attr-defined]
-            link.sql = {**link.sql, "ask": b"SELECT current_setting('synchronous_commit')"}
-            ((value,),) = await link.ask("ask", {})
-            return str(value)
-
-    assert asyncio.run(live()) == shown
+    async with PostgresStore(postgres_dsn, durability=durability) as store:  # type: ignore[arg-type]
+        link = store.context.storage.link  # type: ignore[attr-defined]
+        link.sql = {**link.sql, "ask": b"SELECT current_setting('synchronous_commit')"}
+        ((value,),) = await link.ask("ask", {})
+        assert str(value) == shown
 
 
 @pytest.mark.parametrize(

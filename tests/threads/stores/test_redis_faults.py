@@ -29,25 +29,21 @@ async def said(url: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("redis_url")
-def test_cancelled_reads_leave_the_way_clear(redis_server: RedisServer) -> None:
+async def test_cancelled_reads_leave_the_way_clear(redis_server: RedisServer) -> None:
     """No answer to a read that was cancelled is taken for that to another one."""
-
-    async def live() -> list[str]:
-        async with RedisStore(redis_server.url) as store:
-            for name in ("t", "u"):
-                await (await store.thread(name)).add_message(Message.user(name))
-            for turn in range(60):
-                attempt = asyncio.create_task(store.find("u"))
-                await asyncio.sleep(turn * 0.00001)
-                attempt.cancel()
-                with suppress(asyncio.CancelledError):
-                    await attempt
-                thread = await store.find("t")
-                assert thread is not None
-                assert thread.id == "t"
-            return [one.text for one in await (await store.thread("t")).get_messages()]
-
-    assert asyncio.run(live()) == ["t"]
+    async with RedisStore(redis_server.url) as store:
+        for name in ("t", "u"):
+            await (await store.thread(name)).add_message(Message.user(name))
+        for turn in range(60):
+            attempt = asyncio.create_task(store.find("u"))
+            await asyncio.sleep(turn * 0.00001)
+            attempt.cancel()
+            with suppress(asyncio.CancelledError):
+                await attempt
+            thread = await store.find("t")
+            assert thread is not None
+            assert thread.id == "t"
+        assert [one.text for one in await (await store.thread("t")).get_messages()] == ["t"]
 
 
 class Crashes:
@@ -125,22 +121,18 @@ def test_kills_take_the_newest() -> None:
         assert kept == part[: len(kept)]
 
 
-def test_heals_after_a_restart(redis_server: RedisServer, redis_url: str) -> None:
+async def test_heals_after_a_restart(redis_server: RedisServer, redis_url: str) -> None:
     """An open store and its threads go on after a restart, in which Redis forgets all scripts."""
-
-    async def live() -> list[str]:
-        async with RedisStore(redis_url) as store:
-            thread = await store.thread("t")
-            await thread.add_message(Message.user("one"))
-            redis_server.restart()
-            # The event loop was held up and has to hear of it.
-            await asyncio.sleep(0.01)
-            await thread.add_message(Message.user("two"))
-            await tell(redis_url, "SCRIPT", "FLUSH")
-            await thread.add_message(Message.user("three"))
-            return [one.text for one in await thread.get_messages()]
-
-    assert asyncio.run(live()) == ["one", "two", "three"]
+    async with RedisStore(redis_url) as store:
+        thread = await store.thread("t")
+        await thread.add_message(Message.user("one"))
+        redis_server.restart()
+        # The event loop was held up and has to hear of it.
+        await asyncio.sleep(0.01)
+        await thread.add_message(Message.user("two"))
+        await tell(redis_url, "SCRIPT", "FLUSH")
+        await thread.add_message(Message.user("three"))
+        assert [one.text for one in await thread.get_messages()] == ["one", "two", "three"]
 
 
 async def test_stopped_redis(redis_server: RedisServer, redis_url: str) -> None:

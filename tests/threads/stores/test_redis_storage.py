@@ -59,22 +59,20 @@ def test_gap_is_refused(redis_url: str, start: int) -> None:
     ],
     ids=["head", "document", "names"],
 )
-def test_a_damaged_thread_hides_no_other(redis_url: str, damage: tuple[str | bytes, ...]) -> None:
+async def test_a_damaged_thread_hides_no_other(
+    redis_url: str, damage: tuple[str | bytes, ...]
+) -> None:
     """A thread that has lost keys is refused as damaged, listed without head, and can be deleted."""
-
-    async def attempt() -> list[tuple[str, bool]]:
-        async with lab_of(RedisStore(redis_url).context.storage) as lab:
-            for name in "at":
-                await lab.scribe(name).write(1, put=[Document("metadata", "", b"m")])
-            await tell(redis_url, *damage)
-            with pytest.raises(StoreCorruptError):
-                await lab.storage.load(lab.key("t"))
-            found = await lab.storage.threads("acme")
-            assert await lab.storage.delete(lab.key("t"))
-            assert not [key for key in await image(redis_url) if key.endswith(b"/acme/t")]
-            return [(one.key.id, bool(one.head)) for one in found]
-
-    assert asyncio.run(attempt()) == [("a", True), ("t", False)]
+    async with lab_of(RedisStore(redis_url).context.storage) as lab:
+        for name in "at":
+            await lab.scribe(name).write(1, put=[Document("metadata", "", b"m")])
+        await tell(redis_url, *damage)
+        with pytest.raises(StoreCorruptError):
+            await lab.storage.load(lab.key("t"))
+        found = await lab.storage.threads("acme")
+        assert await lab.storage.delete(lab.key("t"))
+        assert not [key for key in await image(redis_url) if key.endswith(b"/acme/t")]
+        assert [(one.key.id, bool(one.head)) for one in found] == [("a", True), ("t", False)]
 
 
 async def test_a_thread_can_be_made_in_place_of_an_evicted_one(redis_url: str) -> None:
