@@ -74,13 +74,9 @@ def execute(dsn: str, script: str) -> None:
 
 
 @pytest.mark.parametrize("check", StorageConformance.checks(), ids=lambda one: one.name)
-def test_conformance(dsn: str, check: StorageCheck) -> None:
+async def test_conformance(dsn: str, check: StorageCheck) -> None:
     """PostgreSQL keeps every promise of a storage, and nothing is left of what a check wrote."""
-    applies = asyncio.run(
-        StorageConformance(lambda: PostgresStore(dsn).context.storage).prove(check)
-    )
-
-    assert applies
+    assert await StorageConformance(lambda: PostgresStore(dsn).context.storage).prove(check)
     assert counts(dsn) == NOTHING
 
 
