@@ -74,11 +74,9 @@ async def _read(path: Path, damage: Callable[[], None] | None = None) -> tuple[o
 
 async def _seen(store: SQLiteStore) -> tuple[object, ...]:
     """Return all of the thread: each message, the window, the state."""
-    thread = await store.find("a")
-    assert thread is not None
+    thread = await store.thread("a")
     everything = await thread.get_messages()
-    again = await store.find("a")
-    assert again is not None
+    again = await store.thread("a")
     window = await again.window()
     history = window.history
     return (

@@ -59,8 +59,7 @@ async def test_a_commit_makes_a_fold_due_and_a_fold_clears_it(
     assert await due(any_store) == []
     await thread.add_messages(said(1, start=8))
     assert await due(any_store) == ["t"]
-    loaded = await any_store.find("t")
-    assert loaded is not None
+    loaded = await any_store.thread("t")
     assert loaded.head.due is not None
     assert loaded.head.due.since == clock()
 

@@ -62,9 +62,7 @@ def change(path: Path, *statements: str) -> None:
 
 
 async def read_everything(store: ThreadStore, thread_id: str = "hidden") -> None:
-    thread = await store.find(thread_id)
-
-    assert thread is not None
+    thread = await store.thread(thread_id)
 
     await thread.get_messages()
     await thread.reductions()
@@ -174,9 +172,8 @@ async def test_everything_is_read_back(tmp_path: Path) -> None:
     path = await written(tmp_path)
 
     async with store_at(path) as store:
-        thread = await store.find("hidden")
+        thread = await store.thread("hidden")
 
-        assert thread is not None
         assert await thread.get_messages() == told()
         assert thread.display_name == secrets_at("display_name")
         assert dict(thread.metadata) == {"new": secrets_at("metadata")}
@@ -193,9 +190,7 @@ async def test_search_reads_what_is_encrypted(tmp_path: Path) -> None:
     path = await written(tmp_path)
 
     async with store_at(path) as store:
-        thread = await store.find("hidden")
-
-        assert thread is not None
+        thread = await store.thread("hidden")
 
         word = secret("jwt", "result")
 
@@ -368,8 +363,7 @@ async def test_which_are_system_messages_is_bound(tmp_path: Path) -> None:
     await _spoken(path, KEY)
     change(path, "UPDATE rows SET system = 1 WHERE id % 4294967296 = 1")
     async with store_at(path) as store:
-        thread = await store.find("short")
-        assert thread is not None
+        thread = await store.thread("short")
         with pytest.raises(StoreCorruptError, match="message row 1 cannot be decrypted"):
             await thread.get_messages()
 

@@ -155,8 +155,7 @@ async def _use(store: ThreadStore) -> None:
             run = ToolRun(call_id=payload, name=payload, result=payload)
             await thread.set_metadata({key: payload}, display_name=payload)
             await thread.commit(Change(messages=[Message.user(payload)], tools=[run]))
-            found = await store.find("a")
-            assert found is not None
+            found = await store.thread("a")
             assert (found.metadata, found.display_name) == ({key: payload}, payload)
             assert found.pending_tools == (run,)
             await thread.commit(Change(settled=[payload]))

@@ -53,8 +53,7 @@ async def test_pins_are_stored_with_the_thread(any_store: ThreadStore) -> None:
     await thread.pin(8)
     await thread.pin("m6")
     await thread.unpin("m4")
-    found = await any_store.find("t")
-    assert found is not None
+    found = await any_store.thread("t")
     fork = await thread.fork("f", at=8)
     moved = await any_store.restore(await thread.to_snapshot(), thread_id="s")
     seen = [thread.pins, found.pins, fork.pins, moved.pins]

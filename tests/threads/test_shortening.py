@@ -42,8 +42,7 @@ async def begun(store: ThreadStore) -> ConversationThread:
 
 async def found(store: ThreadStore) -> tuple[list[Message], str | None, list[str]]:
     """Return what a second reader finds: the messages, the newest summary, and any damage."""
-    thread = await store.find("t")
-    assert thread is not None
+    thread = await store.thread("t")
     newest = thread.last_reduction
     summary = None if newest is None else newest.summary_content
     return await thread.get_messages(), summary, await faults_of(store, thread.key)
@@ -143,8 +142,7 @@ async def test_a_longer_history_leaves_a_run_open(store: ThreadStore) -> None:
 async def test_others_are_not_overwritten(store: ThreadStore) -> None:
     """A thread that somebody else has written to is neither shortened nor replaced."""
     thread = await begun(store)
-    other = await store.find("t")
-    assert other is not None
+    other = await store.thread("t")
     await other.add_message(Message.user("five"))
     for attempt in (thread.pop(), thread.rewind(count=1), thread.replace(TALK[:2])):
         with pytest.raises(ThreadConflictError):

@@ -60,9 +60,8 @@ async def restored(data: bytes | str) -> dict[str, Any]:
     """Return what the thread in *data* says, as a fresh store reads it back."""
     async with MemoryStore(clock=later) as store:
         made = await store.restore(data)
-        found = await store.find(made.id)
+        found = await store.thread(made.id)
 
-        assert found is not None
         assert await facts(found) == await facts(made)
 
         return await facts(found)
@@ -143,16 +142,13 @@ async def test_everything_moves_between_stores(tmp_path: Path, source: str, targ
         await thread.save_reduction(
             reduction_of(await thread.get_messages(), 5, "archived"), archive=True
         )
-        found = await store.find("hidden")
-
-        assert found is not None
+        found = await store.thread("hidden")
 
         data, before = await found.to_snapshot(), await facts(found)
     async with store_of(target, tmp_path / "target") as store:
         made = await store.restore(data)
-        found = await store.find("hidden")
+        found = await store.thread("hidden")
 
-        assert found is not None
         assert await facts(made) == await facts(found) == before
         assert await found.to_snapshot() == data
 
@@ -175,9 +171,8 @@ async def test_a_moved_thread_goes_on(store: ThreadStore) -> None:
     assert await moved.working_messages() == told()
 
     await moved.add_message(Message.user("on it goes"))
-    found = await store.find("moved")
+    found = await store.thread("moved")
 
-    assert found is not None
     assert found.count == 10
 
 

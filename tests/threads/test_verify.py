@@ -95,8 +95,7 @@ async def _verify_all(path: Path) -> list[Verified]:
 
 async def _read(path: Path, key: ThreadKey = ONE) -> list[Message]:
     async with _store(path) as store:
-        thread = await store.find(key)
-        assert thread is not None
+        thread = await store.thread(key)
         return await thread.get_messages()
 
 
