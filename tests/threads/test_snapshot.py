@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import structs
 
 from foldline.errors import (
     FormatError,
@@ -322,28 +321,6 @@ async def test_no_more_is_archived_than_a_reduction_stands_for(written: int, arc
     found = await restored(document(LastReduction=reduction, ArchivedCount=written))
 
     assert (found["archived"], found["reduction"].summarized_up_to_index) == (archived, 1)
-
-
-async def test_what_an_earlier_reduction_archived_is_worked_with_again() -> None:
-    """A snapshot has the newest reduction alone, and no message is archived that none stands for."""
-    said = [Message.user(f"question {number}") for number in range(12)]
-
-    async with MemoryStore() as store:
-        thread = await store.thread("t")
-        await thread.add_messages(said)
-        await thread.save_reduction(reduction_of(said, 10, "one"), archive=True)
-        other = structs.replace(reduction_of(said, 4, "two"), config_fingerprint="two")
-        await thread.save_reduction(other)
-        moved = await store.restore(await thread.to_snapshot(), thread_id="moved")
-
-        assert (thread.head.archived, moved.head.archived) == (10, 4)
-        assert await moved.working_messages() == said[4:]
-
-        await thread.undo_reduction()
-        await moved.undo_reduction()
-
-        assert (thread.head.archived, moved.head.archived) == (10, 0)
-        assert await moved.working_messages() == said
 
 
 @pytest.mark.parametrize("form", ["text", "NaN", "half a character"])
