@@ -268,32 +268,6 @@ async def test_a_fork_needs_a_free_name_and_a_place(store: ThreadStore) -> None:
         await thread.edit(0, TALK[0])
 
 
-async def test_a_rewind_leaves_the_reductions_that_fit(store: ThreadStore) -> None:
-    """A rewound thread that is read again has no reduction of messages that it took back."""
-    thread = await store.thread("a")
-    await thread.add_messages(TALK)
-    first, second = _reduction(TALK, 1), _reduction(TALK, 2)
-    for one in (first, second):
-        await thread.save_reduction(one)
-    for at, known in ((2, second), (1, first), (0, None)):
-        await thread.rewind(at)
-        found = await store.thread("a")
-        assert found.last_reduction == thread.last_reduction == known
-
-
-async def test_a_fork_has_every_reduction_that_fits(store: ThreadStore) -> None:
-    """A fork that is read again has the reductions that stand for no more than it shares."""
-    thread = await store.thread("a")
-    await thread.add_messages(TALK)
-    first, second = _reduction(TALK, 1), _reduction(TALK, 2)
-    for one in (first, second):
-        await thread.save_reduction(one)
-    for at, known in ((1, [first, None]), (2, [second, first])):
-        await thread.fork(f"fork-{at}", at=at)
-        found = await store.thread(f"fork-{at}")
-        assert [found.last_reduction, await found.undo_reduction()] == known
-
-
 async def test_an_abandoned_run_lets_a_new_one_start(store: ThreadStore) -> None:
     """The open run ends with its reason, and the tools that had begun are answered."""
     thread = await store.thread("a")
