@@ -229,6 +229,7 @@ WRONG: dict[str, tuple[str, Callable[[Any], Awaitable[Any]]]] = {
     "edit": ("^index must be a whole number", lambda thread: thread.edit("5", SAID[0])),
     "fork": ("^at must be a whole number", lambda thread: thread.fork("f", at="1")),
     "last": ("^last must be a whole number", lambda thread: thread.get_messages(last="5")),
+    "search limit": ("^limit must be .* of at least 1", lambda t: t.search("a", limit=1.5)),
     "start": ("^start must be a whole number", lambda thread: thread.get_range("1")),
     "stop": ("^stop must be an int or None", lambda thread: thread.get_range(0, 1.0)),
     "expected": ("^expected must be a", lambda thread: thread.commit(Change(expected={}))),  # type: ignore[arg-type]
