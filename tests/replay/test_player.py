@@ -51,9 +51,7 @@ def test_folds_follow_the_law(unit: Any, size: int, threshold: int) -> None:
     assert len(report.calls) - turns[-1] < threshold // size + 1
 
 
-def test_a_configuration_that_is_tried_leaves_no_warning(
-    chat_tape: MakeTape, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_configuration_that_is_tried_leaves_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     """Nobody asked for a fold so late or for such a ceiling: it is one of those that are compared."""
     late = _config(context_window_size=5_000, target_token_budget=8_000)
 
