@@ -26,9 +26,8 @@ class LetterCodec(BlockCodec[Item, Block]):
     """Letters: a dictionary of who wrote it and blocks."""
 
     def role(self, item: Item, /) -> Role:
-        """Return who wrote it."""
-        role: Role = item["by"]
-        return role
+        """Return who wrote it; what a tool wrote beside its results is the user's."""
+        return "assistant" if item["by"] == "assistant" else "user"
 
     def blocks(self, item: Item, /) -> list[Block]:
         """Return the blocks."""
@@ -71,9 +70,9 @@ class LetterCodec(BlockCodec[Item, Block]):
             case _:
                 return None
 
-    def made(self, role: str, blocks: list[Block], source: Item | None, /) -> Item:
+    def made(self, role: str, blocks: list[Block], _: Item | None, /) -> Item:
         """Make a letter."""
-        return {"by": role if source is None else source["by"], "blocks": blocks}
+        return {"by": role, "blocks": blocks}
 
 
 ASKED: Item = {"by": "user", "blocks": [{"text": "What is in both rooms?"}]}
@@ -117,6 +116,11 @@ def test_a_part_has_the_very_blocks() -> None:
     made = CODEC.part(ANSWERED, [1, 2])
 
     assert list(map(id, made["blocks"])) == list(map(id, RESULTS[1:]))
+
+
+def test_a_part_is_of_those_who_say_it() -> None:
+    """Beside a result words are still the user's: a vendor refuses words of a tool that are no result."""
+    assert [CODEC.part(ANSWERED, [at])["by"] for at in (0, 2)] == ["tool", "user"]
 
 
 def test_what_is_unchanged_is_the_very_block() -> None:

@@ -278,14 +278,14 @@ a restored thread continues at the vendor
 - state.with_service(None), conversation_id
 + state, conversation_id
 
-threads/start.py: threads/test_thread.py::test_a_fork_has_every_reduction_that_fits
+threads/start.py: threads/test_fork.py::test_a_fork_of_an_older_view_has_what_was_folded_since
 a fork has no reductions
 -             for one in kept
 -         ],
 +             for one in kept[:0]
 +         ],
 
-threads/start.py: threads/test_thread.py::test_a_rewind_leaves_the_reductions_that_fit
+threads/start.py: threads/test_shortening.py::test_a_rewind_counts_messages_of_any_role
 a rewind keeps reductions behind its cut
 - [one for one in known if one.reach > head.length]
 + []

@@ -9,7 +9,7 @@ from foldline.reduction.prices import Prices
 from foldline.replay.advice import CANDIDATES, advice_on, changes_of
 from foldline.replay.bill import Terms, priced
 from foldline.replay.comparison import no_reduction
-from tests.replay.conftest import MakeTape
+from tests.replay.tapes import chat_tape, tool_tape
 
 
 DEAR = Prices(input=5, output=25)
@@ -20,7 +20,7 @@ FEW = {
 }
 
 
-def test_the_cheapest_in_sum_is_recommended(chat_tape: MakeTape) -> None:
+def test_the_cheapest_in_sum_is_recommended() -> None:
     """Without a cache a long session pays for folds, and a short one has no loss worth naming."""
     tapes = [chat_tape(40), chat_tape(4)]
 
@@ -34,7 +34,7 @@ def test_the_cheapest_in_sum_is_recommended(chat_tape: MakeTape) -> None:
     assert advice.losing == ()
 
 
-def test_sessions_on_which_it_loses_are_named(chat_tape: MakeTape) -> None:
+def test_sessions_on_which_it_loses_are_named() -> None:
     """What is best in sum may cost more on single sessions, and says by how much, the worst first."""
     prices = Prices(input=1, output=5)
     tapes = [chat_tape(200), chat_tape(14), chat_tape(12)]
@@ -48,7 +48,7 @@ def test_sessions_on_which_it_loses_are_named(chat_tape: MakeTape) -> None:
     assert short.loss("often") == pytest.approx(short.bills["often"] / short.bills["never"] - 1)
 
 
-def test_what_cannot_be_sent_is_not_recommended(chat_tape: MakeTape) -> None:
+def test_what_cannot_be_sent_is_not_recommended() -> None:
     """What outgrows the window is the best of nothing, however cheap; the others are played in it."""
     terms = Terms(prices=Prices(input=1, output=5, cached_read=0.01))
 
@@ -63,7 +63,7 @@ def test_what_cannot_be_sent_is_not_recommended(chat_tape: MakeTape) -> None:
     assert alone.recommended == "never"
 
 
-def test_what_forgets_is_not_recommended(chat_tape: MakeTape, tool_tape: MakeTape) -> None:
+def test_what_forgets_is_not_recommended() -> None:
     """Messages that no summary stands for are cheap: the bill is told, and clearing alone is no such saving."""
     drop, often = CANDIDATES["balance, dropping"], FEW["often"]
     dropping = replace(drop, counting_unit="messages", target_count=4)
@@ -81,14 +81,14 @@ def test_what_forgets_is_not_recommended(chat_tape: MakeTape, tool_tape: MakeTap
     assert (cleared.recommended, cleared.sessions[0].drops) == ("cl", ())
 
 
-def test_what_is_nearly_as_cheap_goes_by_place(chat_tape: MakeTape) -> None:
+def test_what_is_nearly_as_cheap_goes_by_place() -> None:
     """Of candidates with the same bill the first is recommended: the default before the rest."""
     same = {"first": HistoryReductionConfig(), "second": HistoryReductionConfig(loss_cost=9.0)}
 
     assert advice_on([chat_tape(3)], TERMS, candidates=same).recommended == "first"
 
 
-def test_a_saving_of_3_percent_does_not_outweigh_the_place(chat_tape: MakeTape) -> None:
+def test_a_saving_of_3_percent_does_not_outweigh_the_place() -> None:
     """The first candidate is recommended although a later one is slightly cheaper."""
     counts = {"first": 7, "second": 6}
     near = {
@@ -102,7 +102,7 @@ def test_a_saving_of_3_percent_does_not_outweigh_the_place(chat_tape: MakeTape) 
     assert advice.recommended == "first"
 
 
-def test_candidates_fold_by_the_same_prices(chat_tape: MakeTape) -> None:
+def test_candidates_fold_by_the_same_prices() -> None:
     """A candidate that folds when it pays knows what is paid."""
     few = {name: CANDIDATES[name] for name in ("never", "balance, 4,000 tokens")}
 

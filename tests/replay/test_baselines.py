@@ -11,7 +11,7 @@ from foldline.replay.bill import Terms, priced
 from foldline.replay.columns import describe, rows
 from foldline.replay.comparison import as_recorded, compare, needs_no_folding, no_reduction
 from foldline.replay.tape import Tape
-from tests.replay.conftest import MakeTape
+from tests.replay.tapes import chat_tape, tool_tape
 
 
 CONFIGS = {
@@ -22,7 +22,7 @@ PRICES = Prices(input=1, output=5, cached_read=0.1, minimum_prefix=0)
 TERMS = Terms(prices=PRICES, summarizer=PRICES)
 
 
-def test_no_reduction_sends_everything(tool_tape: MakeTape) -> None:
+def test_no_reduction_sends_everything() -> None:
     """Every request is the whole history, and the next one begins with it."""
     report = no_reduction(tool_tape(10))
 
@@ -93,7 +93,7 @@ def test_a_recording_with_gaps_has_no_such_row(missing: int, known: bool) -> Non
 
 @pytest.mark.parametrize(("cached", "is_needless"), [(0.1, True), (None, False)])
 def test_folding_is_needless_where_cached_reads_are_cheap(
-    chat_tape: MakeTape, cached: float | None, is_needless: bool
+    cached: float | None, is_needless: bool
 ) -> None:
     """A fold too many costs more than the whole history, unless nothing is cached."""
     prices = replace(PRICES, cached_read=cached)
@@ -105,7 +105,7 @@ def test_folding_is_needless_where_cached_reads_are_cheap(
     assert needs_no_folding(reports) is is_needless
 
 
-def test_what_cannot_be_sent_is_no_way_out(chat_tape: MakeTape) -> None:
+def test_what_cannot_be_sent_is_no_way_out() -> None:
     """Requests beyond the window are counted, the row says so, and folding is not needless."""
     terms = Terms(prices=PRICES, summarizer=PRICES)
     configs = {"some": HistoryReductionConfig(context_window_size=3_000)}
@@ -121,7 +121,7 @@ def test_what_cannot_be_sent_is_no_way_out(chat_tape: MakeTape) -> None:
     assert not needs_no_folding(reports)
 
 
-def test_without_prices_nothing_is_said_of_bills(chat_tape: MakeTape) -> None:
+def test_without_prices_nothing_is_said_of_bills() -> None:
     """Bills and optima are unknown, and whether folding pays is too."""
     reports = compare(chat_tape(6), CONFIGS, check=False).reports
 
@@ -141,7 +141,7 @@ def test_the_best_bill_pays_for_answers_too() -> None:
     assert (with_them.optimum or 0) - (without.optimum or 0) == pytest.approx(0.02)
 
 
-def test_every_bill_is_beside_the_best_one(chat_tape: MakeTape) -> None:
+def test_every_bill_is_beside_the_best_one() -> None:
     """A configuration is compared with the best times of folds for the window that it keeps."""
     full, often, _ = compare(chat_tape(30), CONFIGS, check=False, terms=TERMS).reports
 

@@ -18,7 +18,7 @@ from foldline.replay.optimum import optimal_bill, optimal_calls
 from foldline.replay.player import play
 from foldline.replay.record import ReplayReport
 from foldline.replay.tape import Tape
-from tests.replay.conftest import MakeTape
+from tests.replay.tapes import chat_tape, tool_tape
 
 
 PRICES = Prices(input=1, output=5, cached_read=0.1, cache_write=1.25, minimum_prefix=0)
@@ -59,7 +59,7 @@ def _loop(steps: int) -> Tape:
     return Tape(Session(format="test", messages=tuple(messages)))
 
 
-def test_the_prefix_is_read_at_the_cached_price(chat_tape: MakeTape) -> None:
+def test_the_prefix_is_read_at_the_cached_price() -> None:
     """Without reduction each request is what the one before had, read, and the rest, written."""
     terms = Terms(prices=PRICES)
     report = priced(no_reduction(chat_tape(5)), terms)
@@ -72,7 +72,7 @@ def test_the_prefix_is_read_at_the_cached_price(chat_tape: MakeTape) -> None:
     assert report.totals.cost == pytest.approx(sum(call.cost or 0 for call in report.calls))
 
 
-def test_instructions_and_tools_are_part_of_the_prefix(chat_tape: MakeTape) -> None:
+def test_instructions_and_tools_are_part_of_the_prefix() -> None:
     """The first call writes them, and each later one reads them."""
     terms = Terms(prices=PRICES, overhead=1_000)
     report = no_reduction(chat_tape(2))
@@ -160,7 +160,7 @@ def test_a_summary_cannot_ride_on_an_expired_prefix() -> None:
         assert ((fold.cost or 0) * 1e6 > INSTRUCTION_TOKENS * 100) is is_cold
 
 
-def test_a_fold_pays_for_its_summary(chat_tape: MakeTape) -> None:
+def test_a_fold_pays_for_its_summary() -> None:
     """The record of a fold has its price, which is part of what its call costs."""
     replay = play(chat_tape(8), TWO, name="two", check=False)
 
@@ -231,7 +231,7 @@ def test_the_optimum_is_that_of_all_plans(terms: Terms, tape: Tape) -> None:
 
 
 @pytest.mark.parametrize("near", [1, 3, 9])
-def test_a_bill_that_is_found_first_changes_no_optimum(tool_tape: MakeTape, near: int) -> None:
+def test_a_bill_that_is_found_first_changes_no_optimum(near: int) -> None:
     """Of many calls what costs more than folds near each other is not looked at, and nothing else."""
     tape, terms = tool_tape(60), Terms(prices=PRICES, summarizer=PRICES)
     known = optimal_bill(tape, TWO, terms, near=len(tape.calls))
@@ -243,7 +243,7 @@ def test_a_bill_that_is_found_first_changes_no_optimum(tool_tape: MakeTape, near
     assert found == known
 
 
-def test_never_is_what_no_reduction_costs(tool_tape: MakeTape) -> None:
+def test_never_is_what_no_reduction_costs() -> None:
     """The plan without folds has the bill of the baseline, and the optimum is below it."""
     changed, prices = _loop(20), Terms(prices=PRICES)
     never = optimal_bill(changed, TWO, prices).never
@@ -258,7 +258,7 @@ def test_never_is_what_no_reduction_costs(tool_tape: MakeTape) -> None:
     assert found.cost < found.never
 
 
-def test_dropping_needs_no_summary(tool_tape: MakeTape) -> None:
+def test_dropping_needs_no_summary() -> None:
     """A strategy that only drops messages is cheaper than one that pays for a summary."""
     tape, terms = tool_tape(40), Terms(prices=PRICES, summarizer=PRICES)
     drops = replace(TWO, strategy="message_counting", quote_user_messages=0)

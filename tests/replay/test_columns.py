@@ -1,7 +1,5 @@
 """Figures as they are written."""
 
-from collections.abc import Callable
-
 import pytest
 
 from foldline.reduction.config import HistoryReductionConfig
@@ -9,7 +7,7 @@ from foldline.replay.columns import COLUMNS, Row, below_best, describe, rows
 from foldline.replay.comparison import USUAL, compare
 from foldline.replay.numbers import short_number
 from foldline.replay.record import Totals
-from foldline.replay.tape import Tape
+from tests.replay.tapes import chat_tape
 
 
 @pytest.mark.parametrize(
@@ -78,13 +76,13 @@ def test_a_bill_below_the_best_is_named() -> None:
     ],
 )
 def test_a_threshold_without_effect_is_not_described(
-    chat_tape: Callable[..., Tape], config: HistoryReductionConfig, text: str
+    config: HistoryReductionConfig, text: str
 ) -> None:
     """With a balance the target says what a fold keeps, and the threshold says nothing."""
     assert describe(compare(chat_tape(1), {"one": config}, check=False).reports[-1]) == text
 
 
-def test_rows_add_sessions_up(chat_tape: Callable[..., Tape]) -> None:
+def test_rows_add_sessions_up() -> None:
     """The figures of one configuration over two sessions are sums, but for the highest ones."""
     sessions = [compare(chat_tape(turns), USUAL, check=False).reports for turns in (32, 34)]
 

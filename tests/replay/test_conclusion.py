@@ -1,7 +1,6 @@
 """What a comparison comes to, in a sentence and lines to paste."""
 
 import tomllib
-from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
@@ -15,7 +14,7 @@ from foldline.replay.bill import Terms
 from foldline.replay.comparison import RECORDED, USUAL, compare
 from foldline.replay.conclusion import conclude
 from foldline.replay.record import ReplayReport, Totals
-from foldline.replay.tape import Tape
+from tests.replay.tapes import chat_tape, tool_tape
 
 
 _PRICES = Prices(input=1, output=5, cached_read=0.1)
@@ -31,7 +30,7 @@ def _billed(reports: tuple[ReplayReport, ...], **costs: float) -> list[ReplayRep
 
 
 @pytest.fixture(scope="module")
-def usual(tool_tape: Callable[..., Tape]) -> tuple[ReplayReport, ...]:
+def usual() -> tuple[ReplayReport, ...]:
     """Return what the usual configurations do with a session, without bills."""
     return compare(tool_tape(40), USUAL, check=False).reports
 
@@ -73,7 +72,7 @@ def test_what_drops_messages_is_not_recommended(usual: tuple[ReplayReport, ...])
     assert "Cheapest of the 6 compared for this session: counting" in conclude([reports]).text
 
 
-def test_what_cannot_be_sent_is_compared_with_nothing(tool_tape: Callable[..., Tape]) -> None:
+def test_what_cannot_be_sent_is_compared_with_nothing() -> None:
     """Beside a window that it outgrows the full history is no choice, however cheap it would be."""
     configs = {"small": HistoryReductionConfig(context_window_size=4_000)}
     found = compare(tool_tape(40), configs, check=False).reports
@@ -96,9 +95,7 @@ def test_what_cannot_be_sent_is_compared_with_nothing(tool_tape: Callable[..., T
         ),
     ],
 )
-def test_what_was_recorded_is_the_measure_then(
-    tool_tape: Callable[..., Tape], cost: float, said: str
-) -> None:
+def test_what_was_recorded_is_the_measure_then(cost: float, said: str) -> None:
     """It was sent, so it is compared with, if every session has it; it may be the cheapest."""
     tape, configs = tool_tape(40), {"small": HistoryReductionConfig(context_window_size=4_000)}
     found = _billed(compare(tape, configs, check=False).reports, never=2.0, small=cost)
@@ -110,9 +107,7 @@ def test_what_was_recorded_is_the_measure_then(
     assert "recorded" not in conclude([one, other]).text
 
 
-def test_a_disabled_configuration_that_outgrows_the_window_fits_nothing(
-    tool_tape: Callable[..., Tape],
-) -> None:
+def test_a_disabled_configuration_that_outgrows_the_window_fits_nothing() -> None:
     """That nothing has to be folded is not said of it, and it is not recommended."""
     off = HistoryReductionConfig(enabled=False, context_window_size=4_000)
     small = HistoryReductionConfig(context_window_size=4_000)
@@ -168,7 +163,7 @@ def test_folds_at_better_times_are_not_denied(usual: tuple[ReplayReport, ...]) -
     )
 
 
-def test_what_did_not_fold_may_pay_elsewhere(chat_tape: Callable[..., Tape]) -> None:
+def test_what_did_not_fold_may_pay_elsewhere() -> None:
     """That everything fits is no reason to fold nothing, if the best bill is below sending all."""
     reports = _billed(compare(chat_tape(1), USUAL, check=False).reports, never=2.0)
 
@@ -176,7 +171,7 @@ def test_what_did_not_fold_may_pay_elsewhere(chat_tape: Callable[..., Tape]) -> 
     assert "could cost $1.50 (25 % less)" in conclude([_with_best(reports, tokens=1.5)]).text
 
 
-def test_without_a_fold_nothing_is_needed(chat_tape: Callable[..., Tape]) -> None:
+def test_without_a_fold_nothing_is_needed() -> None:
     """A session that fits as it is needs no folding, also without prices."""
     reports = compare(chat_tape(1), USUAL, check=False).reports
 

@@ -16,7 +16,7 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.request import SummaryRequest
 from foldline.replay.player import ReadingLog, Replay, play, spans
 from foldline.replay.tape import Tape
-from tests.replay.conftest import MakeTape
+from tests.replay.tapes import chat_tape, tool_tape
 
 
 def _config(**fields: Any) -> HistoryReductionConfig:
@@ -37,7 +37,7 @@ CONFIGS = {
 
 @pytest.mark.parametrize(("unit", "size"), [("exchanges", 1), ("messages", 2), ("messages", 3)])
 @pytest.mark.parametrize("threshold", [0, 1, 4, 5, 9])
-def test_folds_follow_the_law(chat_tape: MakeTape, unit: Any, size: int, threshold: int) -> None:
+def test_folds_follow_the_law(unit: Any, size: int, threshold: int) -> None:
     """With u units a turn and threshold S one turn in every floor(S / u) + 1 folds, no other."""
     tape = chat_tape(50, size=max(2, size))
     target = 2 * size + 1
@@ -51,9 +51,7 @@ def test_folds_follow_the_law(chat_tape: MakeTape, unit: Any, size: int, thresho
     assert len(report.calls) - turns[-1] < threshold // size + 1
 
 
-def test_a_configuration_that_is_tried_leaves_no_warning(
-    chat_tape: MakeTape, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_configuration_that_is_tried_leaves_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     """Nobody asked for a fold so late or for such a ceiling: it is one of those that are compared."""
     late = _config(context_window_size=5_000, target_token_budget=8_000)
 
@@ -63,7 +61,7 @@ def test_a_configuration_that_is_tried_leaves_no_warning(
 
 
 @pytest.fixture(scope="module", params=CONFIGS)
-def played(request: pytest.FixtureRequest, tool_tape: MakeTape) -> tuple[str, Replay]:
+def played(request: pytest.FixtureRequest) -> tuple[str, Replay]:
     return request.param, play(tool_tape(15), CONFIGS[request.param], name=request.param)
 
 
@@ -93,9 +91,7 @@ def test_the_prefix_breaks_at_folds_and_nowhere_else(played: tuple[str, Replay])
     assert report.totals.invalid_requests == 0
 
 
-def test_a_restart_before_every_call_changes_nothing(
-    tool_tape: MakeTape, played: tuple[str, Replay]
-) -> None:
+def test_a_restart_before_every_call_changes_nothing(played: tuple[str, Replay]) -> None:
     """The replay, whose state goes through JSON each time, decides as one process does."""
     name, replay = played
     tape = tool_tape(15)
@@ -116,7 +112,7 @@ def test_a_restart_before_every_call_changes_nothing(
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_a_system_message_in_the_middle_is_valid(tool_tape: MakeTape, name: str) -> None:
+def test_a_system_message_in_the_middle_is_valid(name: str) -> None:
     """It stays in its place until a fold puts it in front; no request is called invalid for it."""
     said = list(tool_tape(12).messages)
     for place in range(len(said) - 1, 0, -5):
@@ -127,7 +123,7 @@ def test_a_system_message_in_the_middle_is_valid(tool_tape: MakeTape, name: str)
     assert (totals.folds > 1, totals.invalid_requests) == (True, 0)
 
 
-def test_the_tokens_of_a_view_add_up(tool_tape: MakeTape) -> None:
+def test_the_tokens_of_a_view_add_up() -> None:
     """What is kept and what is new make the request; what is kept never exceeds what was sent."""
     calls = play(tool_tape(12), CONFIGS["rolling"], name="rolling").report.calls
 
@@ -136,7 +132,7 @@ def test_the_tokens_of_a_view_add_up(tool_tape: MakeTape) -> None:
     assert [call.prior_tokens for call in calls[1:]] == [call.view_tokens for call in calls[:-1]]
 
 
-def test_a_turn_that_the_breaker_ends_is_run_again(chat_tape: MakeTape) -> None:
+def test_a_turn_that_the_breaker_ends_is_run_again() -> None:
     """Where the circuit breaker ends a turn, the request is that of the next run: a small view."""
     config = _config(
         strategy="message_counting",

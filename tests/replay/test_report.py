@@ -2,7 +2,6 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Callable
 from hashlib import sha256
 from xml.etree import ElementTree as ET
 
@@ -15,8 +14,7 @@ from foldline.replay.comparison import USUAL, compare
 from foldline.replay.numbers import shown_dollars
 from foldline.replay.record import ReplayReport
 from foldline.replay.report import MOST_SESSIONS, html_page
-from foldline.replay.tape import Tape
-from tests.replay.conftest import ReadPage
+from tests.replay.tapes import ReadPage, chat_tape, tool_tape
 
 
 Reports = tuple[ReplayReport, ...]
@@ -25,7 +23,7 @@ HOSTILE = "</title><script>alert(1)</script>\x1b[2J\x00 \ud800 & \"quoted\" 'sin
 
 
 @pytest.fixture(scope="module")
-def reports(tool_tape: Callable[..., Tape]) -> Reports:
+def reports() -> Reports:
     return compare(tool_tape(40), USUAL, check=False).reports
 
 
@@ -86,7 +84,7 @@ def test_nothing_in_a_session_can_speak_for_the_page(reports: Reports) -> None:
     assert page.encode()
 
 
-def test_curves_have_few_points(chat_tape: Callable[..., Tape]) -> None:
+def test_curves_have_few_points() -> None:
     """However long a session is, its curves have a few hundred points."""
     tape = chat_tape(330)
     page = html_page([compare(tape, {"counting": USUAL["counting"]}, check=False).reports])
@@ -96,7 +94,7 @@ def test_curves_have_few_points(chat_tape: Callable[..., Tape]) -> None:
     assert all(100 < len(points.split()) <= 300 for points in curves)
 
 
-def test_one_picture_has_every_configuration(chat_tape: Callable[..., Tape]) -> None:
+def test_one_picture_has_every_configuration() -> None:
     """The views are drawn over one another, each named with its bill, and what needs none is."""
     prices = Prices(input=1, output=5, cached_read=0.1)
     terms = Terms(prices=prices, summarizer=prices)
@@ -113,7 +111,7 @@ def test_one_picture_has_every_configuration(chat_tape: Callable[..., Tape]) -> 
     assert "best, $" in page
 
 
-def test_only_the_longest_sessions_are_drawn(chat_tape: Callable[..., Tape]) -> None:
+def test_only_the_longest_sessions_are_drawn() -> None:
     """Of very many sessions the longest are drawn, the page says so, and the table holds all."""
     configs = {"counting": USUAL["counting"]}
     turned = range(1, MOST_SESSIONS + 4)
@@ -138,7 +136,7 @@ def test_violations_are_shown(reports: Reports) -> None:
     assert 'class="invalid"' in page
 
 
-def test_a_session_without_a_call_is_a_page_too(chat_tape: Callable[..., Tape]) -> None:
+def test_a_session_without_a_call_is_a_page_too() -> None:
     """Nothing to draw is no error."""
     page = html_page([compare(chat_tape(0), USUAL).reports])
 

@@ -1,7 +1,6 @@
 """What was said beside what the model was told."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 
@@ -15,7 +14,7 @@ from foldline.replay.player import play
 from foldline.replay.report import html_page
 from foldline.replay.tape import Tape
 from foldline.replay.telling import MOST_ROWS, MOST_TEXT, Spoken, telling
-from tests.replay.conftest import ReadPage
+from tests.replay.tapes import ReadPage, chat_tape, tool_tape
 
 
 HOSTILE = "</pre></script><script>alert(1)</script><img src=x onerror=alert(2)> \x1b[2J HAT170"
@@ -27,7 +26,7 @@ def _spoken(tape: Tape, config: HistoryReductionConfig = _SMALL) -> tuple[Spoken
     return Spoken(tape=tape, replays=compared.replays), compared
 
 
-def test_stretches_have_every_call_once(tool_tape: Callable[..., Tape]) -> None:
+def test_stretches_have_every_call_once() -> None:
     """The calls between two folds are one stretch, with the request of its last call."""
     tape = tool_tape(20)
     for check in (True, False):
@@ -42,7 +41,7 @@ def test_stretches_have_every_call_once(tool_tape: Callable[..., Tape]) -> None:
         assert replay.stretches[-1].said == tape.calls[-1] - 1
 
 
-def test_both_sides_are_there_without_a_script(tool_tape: Callable[..., Tape]) -> None:
+def test_both_sides_are_there_without_a_script() -> None:
     """Every message has its place, and every stretch says what stood for what."""
     tape = tool_tape(20)
     spoken, _ = _spoken(tape)
@@ -112,7 +111,7 @@ def test_markup_in_a_conversation_stays_text() -> None:
     assert read.text.count("<script>alert(1)</script><img src=x onerror=alert(2)>") >= len(said)
 
 
-def test_a_page_is_small_whatever_was_said(chat_tape: Callable[..., Tape]) -> None:
+def test_a_page_is_small_whatever_was_said() -> None:
     """Text and messages of a session are bounded, and the page says what it leaves out."""
     said = [Message.user("word " * 2_000), Message.assistant("long " * 2_000)] * MOST_ROWS
     spoken, _ = _spoken(
@@ -128,7 +127,7 @@ def test_a_page_is_small_whatever_was_said(chat_tape: Callable[..., Tape]) -> No
     assert MOST_TEXT >= 1_000_000
 
 
-def test_summaries_give_way_to_newer_ones(tool_tape: Callable[..., Tape]) -> None:
+def test_summaries_give_way_to_newer_ones() -> None:
     """If there is no room for all, the newest summaries are written, after the older stretches."""
     spoken, _ = _spoken(tool_tape(30))
 
@@ -140,7 +139,7 @@ def test_summaries_give_way_to_newer_ones(tool_tape: Callable[..., Tape]) -> Non
     assert page.rindex("Its text is left out") < page.rindex('<th scope="col">line</th>')
 
 
-def test_a_slider_has_few_stops_and_the_last_call(chat_tape: Callable[..., Tape]) -> None:
+def test_a_slider_has_few_stops_and_the_last_call() -> None:
     """However many calls there are, it stops at some hundred, the last one among them."""
     tape = chat_tape(MOST_STOPS + 30)
     reports = compare(tape, {"counting": USUAL["counting"]}, check=False).reports
@@ -158,7 +157,7 @@ def test_a_slider_has_few_stops_and_the_last_call(chat_tape: Callable[..., Tape]
 
 
 @pytest.mark.parametrize("mark", ["fold", "hit"])
-def test_a_row_follows_the_folds(tool_tape: Callable[..., Tape], mark: str) -> None:
+def test_a_row_follows_the_folds(mark: str) -> None:
     """At each call the row has the messages folded away by then."""
     spoken, compared = _spoken(tool_tape(20))
     page = "\n".join(stepper(compared.reports))

@@ -143,8 +143,7 @@ async def test_what_could_not_be_read_again_is_refused(store: ThreadStore, name:
     with pytest.raises(ConfigError, match=text) as caught:
         await thread.commit(Change(**change()))
     assert "secret" not in str(caught.value)
-    found = await store.find("t")
-    assert found is not None
+    found = await store.thread("t")
     assert (found.head.revision, await found.get_messages()) == (thread.head.revision, SAID)
 
 
@@ -170,8 +169,7 @@ async def test_a_number_that_no_snapshot_may_hold_is_refused(
     thread = await begun(store)
     with pytest.raises(CheckpointError, match=f"Checkpoint has invalid .*: {number}$"):
         await thread.commit(Change(messages=[SAID[0]], execution=odd))
-    found = await store.find("t")
-    assert found is not None
+    found = await store.thread("t")
     assert (found.head.revision, found.execution_state) == (thread.head.revision, None)
     whole = msgspec.structs.replace(STATE, turn_start=3)
     for name, state in (("u", whole), ("v", odd.terminated("done"))):
@@ -231,6 +229,7 @@ WRONG: dict[str, tuple[str, Callable[[Any], Awaitable[Any]]]] = {
     "edit": ("^index must be a whole number", lambda thread: thread.edit("5", SAID[0])),
     "fork": ("^at must be a whole number", lambda thread: thread.fork("f", at="1")),
     "last": ("^last must be a whole number", lambda thread: thread.get_messages(last="5")),
+    "search limit": ("^limit must be .* of at least 1", lambda t: t.search("a", limit=1.5)),
     "start": ("^start must be a whole number", lambda thread: thread.get_range("1")),
     "stop": ("^stop must be an int or None", lambda thread: thread.get_range(0, 1.0)),
     "expected": ("^expected must be a", lambda thread: thread.commit(Change(expected={}))),  # type: ignore[arg-type]
@@ -278,8 +277,7 @@ async def test_what_is_wrong_is_named(store: ThreadStore, name: str) -> None:
     thread = await begun(store)
     with pytest.raises(ConfigError, match=text):
         await call(thread)
-    found = await store.find("t")
-    assert found is not None
+    found = await store.thread("t")
     assert found.head == thread.head
 
 
@@ -358,8 +356,7 @@ async def test_odd_values_of_the_right_kind_are_taken(store: ThreadStore) -> Non
     run = ToolRun(call_id="c\ud800", name="n", result=(TextPart("\ud800"),))
     thread = await begun(store)
     await thread.commit(Change(messages=[rich], execution=odd, tools=[run], settled=["\ud800"]))
-    found = await store.find("t")
-    assert found is not None
+    found = await store.thread("t")
     assert (await found.get_messages())[-1].parts == rich.parts
     assert found.execution_state == thread.execution_state
     assert found.pending_tools == (run,)

@@ -35,57 +35,48 @@ MESSAGES = [
 ]
 
 
-def _make(path: Path) -> None:
-    async def make() -> None:
-        async with SQLiteStore(path, durability="relaxed") as store:
-            other = await store.thread("other")
-            await other.add_messages(MESSAGES)
-            thread = await store.thread("a")
-            await thread.commit(
-                Change(
-                    messages=MESSAGES,
-                    execution=AgentLoopState(
-                        run_id="r", conversation_id="a", started_at=thread.created_at
-                    ),
-                    tools=[ToolRun(call_id="open", name="t")],
-                )
+async def _make(path: Path) -> None:
+    async with SQLiteStore(path, durability="relaxed") as store:
+        other = await store.thread("other")
+        await other.add_messages(MESSAGES)
+        thread = await store.thread("a")
+        await thread.commit(
+            Change(
+                messages=MESSAGES,
+                execution=AgentLoopState(
+                    run_id="r", conversation_id="a", started_at=thread.created_at
+                ),
+                tools=[ToolRun(call_id="open", name="t")],
             )
-            window = await thread.window()
-            state = HistoryReductionState.create(
-                window.history,
-                "summary",
-                5,
-                target_count=2,
-                reduction_threshold=1,
-                message_count_at_reduction=7,
-                created_at=thread.created_at,
-            )
-            await thread.save_reduction(state)
-            await thread.set_metadata({"k": "v"}, display_name="n")
+        )
+        window = await thread.window()
+        state = HistoryReductionState.create(
+            window.history,
+            "summary",
+            5,
+            target_count=2,
+            reduction_threshold=1,
+            message_count_at_reduction=7,
+            created_at=thread.created_at,
+        )
+        await thread.save_reduction(state)
+        await thread.set_metadata({"k": "v"}, display_name="n")
 
-    asyncio.run(make())
 
-
-def _read(path: Path, damage: Callable[[], None] | None = None) -> tuple[object, ...]:
+async def _read(path: Path, damage: Callable[[], None] | None = None) -> tuple[object, ...]:
     """Return what a program sees of the thread: a fresh one, or one that read it before *damage*."""
-
-    async def read() -> tuple[object, ...]:
-        async with SQLiteStore(path, durability="relaxed") as store:
-            if damage is not None:
-                await _seen(store)
-                damage()
-            return await _seen(store)
-
-    return asyncio.run(read())
+    async with SQLiteStore(path, durability="relaxed") as store:
+        if damage is not None:
+            await _seen(store)
+            damage()
+        return await _seen(store)
 
 
 async def _seen(store: SQLiteStore) -> tuple[object, ...]:
     """Return all of the thread: each message, the window, the state."""
-    thread = await store.find("a")
-    assert thread is not None
+    thread = await store.thread("a")
     everything = await thread.get_messages()
-    again = await store.find("a")
-    assert again is not None
+    again = await store.thread("a")
     window = await again.window()
     history = window.history
     return (
@@ -246,8 +237,8 @@ DAMAGES: dict[Damage, int] = {
 def test_damage_is_never_served(damage: Damage, is_known: bool, tmp_path: Path) -> None:
     """Whatever was changed in the file, reading it is refused or gives what was written."""
     path = tmp_path / "a.db"
-    _make(path)
-    whole = _read(path)
+    asyncio.run(_make(path))
+    whole = asyncio.run(_read(path))
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
@@ -265,7 +256,7 @@ def test_damage_is_never_served(damage: Damage, is_known: bool, tmp_path: Path) 
         if not is_known:
             do_damage()
         try:
-            seen = _read(path, do_damage if is_known else None)
+            seen = asyncio.run(_read(path, do_damage if is_known else None))
         except StoreCorruptError as error:
             refused += not any(word in str(error) for word in ("rules", "three", "summary"))
         else:
@@ -301,19 +292,16 @@ async def test_damage_of_a_moment_is_no_conflict(tmp_path: Path) -> None:
     assert await look() == 2
 
 
-def test_a_search_finds_no_changed_word(tmp_path: Path) -> None:
+async def test_a_search_finds_no_changed_word(tmp_path: Path) -> None:
     """A search reads what nobody has changed, or says that it is damaged."""
     path = tmp_path / "a.db"
-    _make(path)
-
-    async def search() -> None:
-        async with SQLiteStore(path) as store:
-            await (await store.thread("a")).search("sax")
-
+    await _make(path)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(
             "UPDATE rows SET data = CAST(replace(data, 'six', 'sax') AS BLOB) "
             "WHERE instr(data, 'six')"
         )
-    with pytest.raises(StoreCorruptError, match="is damaged"):
-        asyncio.run(search())
+    async with SQLiteStore(path) as store:
+        thread = await store.thread("a")
+        with pytest.raises(StoreCorruptError, match="is damaged"):
+            await thread.search("sax")

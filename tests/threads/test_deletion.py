@@ -14,7 +14,6 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 from tests.threads.canaries import PLACES, UNSHARED, all_secrets, found_in, hide
-from tests.threads.clock import DAY, Clock
 
 
 SHARED = tuple(place for place in PLACES if place not in UNSHARED)
@@ -160,19 +159,6 @@ async def _is_empty(thread: ConversationThread) -> bool:
         *(await thread.reductions(), await thread.get_messages(), await thread.search("the")),
     )
     return found == (0, 0, "", {}, None, None, (), [], [], [])
-
-
-async def test_a_thread_made_again_is_empty(store: ThreadStore, clock: Clock) -> None:
-    """After deletion the same id names a thread without messages, names, states or checkpoints."""
-    old = await hide(store)
-    clock.now += DAY
-    await store.delete("hidden")
-    new = await store.thread("hidden")
-
-    assert await _is_empty(new)
-    with pytest.raises(ThreadNotFoundError):
-        await old.add_message(Message.user("late"))
-    assert await new.get_messages() == []
 
 
 async def test_a_cleared_thread_is_empty_and_goes_on(store: ThreadStore) -> None:

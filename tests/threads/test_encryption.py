@@ -44,16 +44,12 @@ def raw(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
 
 
-def written(tmp_path: Path, *ids: str, key: bytes | None = KEY) -> Path:
+async def written(tmp_path: Path, *ids: str, key: bytes | None = KEY) -> Path:
     """Write threads full of secrets into a file."""
     path = tmp_path / "chat.db"
-
-    async def write() -> None:
-        async with store_at(path, key) as store:
-            for thread_id in ids or ("hidden",):
-                await hide(store, thread_id)
-
-    asyncio.run(write())
+    async with store_at(path, key) as store:
+        for thread_id in ids or ("hidden",):
+            await hide(store, thread_id)
     return path
 
 
@@ -66,9 +62,7 @@ def change(path: Path, *statements: str) -> None:
 
 
 async def read_everything(store: ThreadStore, thread_id: str = "hidden") -> None:
-    thread = await store.find(thread_id)
-
-    assert thread is not None
+    thread = await store.thread(thread_id)
 
     await thread.get_messages()
     await thread.reductions()
@@ -76,7 +70,7 @@ async def read_everything(store: ThreadStore, thread_id: str = "hidden") -> None
     await ThreadCheckpointer(store).history(thread_id)
 
 
-def refusal(path: Path, key: bytes | None = KEY) -> str:
+async def refusal(path: Path, key: bytes | None = KEY) -> str:
     """Return what is said when the threads in a file cannot be read."""
 
     async def read() -> None:
@@ -85,7 +79,7 @@ def refusal(path: Path, key: bytes | None = KEY) -> str:
                 await read_everything(store, thread_id)
 
     with pytest.raises((StoreCorruptError, StoreKeyError)) as refused:
-        asyncio.run(read())
+        await read()
     return str(refused.value)
 
 
@@ -166,83 +160,75 @@ async def test_no_secret_is_in_any_file_at_any_time(tmp_path: Path) -> None:
     assert found_in(raw(tmp_path)) == []
 
 
-def test_without_a_key_the_same_files_hold_them(tmp_path: Path) -> None:
+async def test_without_a_key_the_same_files_hold_them(tmp_path: Path) -> None:
     """The same threads without a cipher can be read in the file, so the search has teeth."""
-    written(tmp_path, key=None)
+    await written(tmp_path, key=None)
 
     assert len(found_in(raw(tmp_path))) > 100
 
 
-def test_everything_is_read_back(tmp_path: Path) -> None:
+async def test_everything_is_read_back(tmp_path: Path) -> None:
     """With the key another process has every message, name, state, reduction and result."""
-    path = written(tmp_path)
+    path = await written(tmp_path)
 
-    async def read() -> None:
-        async with store_at(path) as store:
-            thread = await store.find("hidden")
+    async with store_at(path) as store:
+        thread = await store.thread("hidden")
 
-            assert thread is not None
-            assert await thread.get_messages() == told()
-            assert thread.display_name == secrets_at("display_name")
-            assert dict(thread.metadata) == {"new": secrets_at("metadata")}
-            assert thread.execution_state is not None
-            assert thread.execution_state.metadata == {"note": secrets_at("state")}
-            assert thread.last_reduction is not None
-            assert thread.last_reduction.summary_content == secrets_at("summary")
-            assert [run.result for run in thread.pending_tools] == [secrets_at("pending")]
-            assert len(await ThreadCheckpointer(store).history("hidden")) == 3
-
-    asyncio.run(read())
+        assert await thread.get_messages() == told()
+        assert thread.display_name == secrets_at("display_name")
+        assert dict(thread.metadata) == {"new": secrets_at("metadata")}
+        assert thread.execution_state is not None
+        assert thread.execution_state.metadata == {"note": secrets_at("state")}
+        assert thread.last_reduction is not None
+        assert thread.last_reduction.summary_content == secrets_at("summary")
+        assert [run.result for run in thread.pending_tools] == [secrets_at("pending")]
+        assert len(await ThreadCheckpointer(store).history("hidden")) == 3
 
 
-def test_search_reads_what_is_encrypted(tmp_path: Path) -> None:
+async def test_search_reads_what_is_encrypted(tmp_path: Path) -> None:
     """Words are found, messages that were left behind are not, and no index is written."""
-    path = written(tmp_path)
+    path = await written(tmp_path)
 
-    async def search() -> None:
-        async with store_at(path) as store:
-            thread = await store.find("hidden")
+    async with store_at(path) as store:
+        thread = await store.thread("hidden")
 
-            assert thread is not None
+        word = secret("jwt", "result")
 
-            word = secret("jwt", "result")
-
-            assert [match.number for match in await thread.search(word)] == [3]
-            assert await thread.search(secret("jwt", "rewound")) == []
-            assert await thread.search(secret("jwt", "edited")) == []
-
-    asyncio.run(search())
+        assert [match.number for match in await thread.search(word)] == [3]
+        assert await thread.search(secret("jwt", "rewound")) == []
+        assert await thread.search(secret("jwt", "edited")) == []
 
 
 @pytest.mark.parametrize("key", [OTHER_KEY, KEY[:16]])
-def test_another_key_is_refused(tmp_path: Path, key: bytes) -> None:
+async def test_another_key_is_refused(tmp_path: Path, key: bytes) -> None:
     """The refusal names the thread and says that the key is another one."""
-    assert refusal(written(tmp_path), key) == (
+    assert await refusal(await written(tmp_path), key) == (
         "the head of thread 'hidden' was encrypted with another key: open this store with that one"
     )
 
 
-def test_no_key_is_refused(tmp_path: Path) -> None:
+async def test_no_key_is_refused(tmp_path: Path) -> None:
     """A store that is opened without its cipher says that it needs its key."""
-    assert "is encrypted: open this store with its key" in refusal(written(tmp_path), None)
+    assert "is encrypted: open this store with its key" in await refusal(
+        await written(tmp_path), None
+    )
 
 
-def test_a_key_for_what_is_not_encrypted_is_refused(tmp_path: Path) -> None:
+async def test_a_key_for_what_is_not_encrypted_is_refused(tmp_path: Path) -> None:
     """A cipher for a store that was written without one is refused, and the words say so."""
-    assert "is not encrypted: open this store without a key" in refusal(written(tmp_path, key=None))
+    assert "is not encrypted: open this store without a key" in await refusal(
+        await written(tmp_path, key=None)
+    )
 
 
-def test_nothing_is_written_with_another_key(tmp_path: Path) -> None:
+async def test_nothing_is_written_with_another_key(tmp_path: Path) -> None:
     """The refusal comes before a commit, and the right key reads all as before."""
-    path = written(tmp_path)
+    path = await written(tmp_path)
 
-    async def write() -> None:
-        with pytest.raises(StoreKeyError):
-            await store_at(path, OTHER_KEY).open()
-        async with store_at(path) as store:
-            await read_everything(store)
-
-    asyncio.run(write())
+    with pytest.raises(StoreKeyError):
+        await store_at(path, OTHER_KEY).open()
+    async with store_at(path) as store:
+        await read_everything(store)
 
 
 @pytest.mark.slow
@@ -258,39 +244,39 @@ def test_nothing_is_written_with_another_key(tmp_path: Path) -> None:
         (place_of(1, "execution"), place_of(2, "metadata")),
     ],
 )
-def test_swapped_documents_are_refused(tmp_path: Path, one: Place, other: Place) -> None:
+async def test_swapped_documents_are_refused(tmp_path: Path, one: Place, other: Place) -> None:
     """A document in the place of another one is damage, of the same thread or of two."""
-    path = written(tmp_path, "hidden", "second")
+    path = await written(tmp_path, "hidden", "second")
     swap(path, one, other)
 
-    assert "damaged" in refusal(path)
+    assert "damaged" in await refusal(path)
 
 
-def test_swapped_checkpoints_are_refused(tmp_path: Path) -> None:
+async def test_swapped_checkpoints_are_refused(tmp_path: Path) -> None:
     """A checkpoint in the place of another one of the same thread is damage."""
-    path = written(tmp_path, "hidden", "second")
+    path = await written(tmp_path, "hidden", "second")
     change(
         path,
         "UPDATE documents SET data = (SELECT data FROM documents WHERE thread = 1 AND "
         "kind = 'checkpoint' ORDER BY name LIMIT 1) WHERE thread = 1 AND kind = 'checkpoint'",
     )
 
-    assert "the checkpoint of thread 'hidden' is damaged" in refusal(path)
+    assert "the checkpoint of thread 'hidden' is damaged" in await refusal(path)
 
 
-def test_swapped_heads_are_refused(tmp_path: Path) -> None:
+async def test_swapped_heads_are_refused(tmp_path: Path) -> None:
     """The head of one thread is not taken for that of another."""
-    path = written(tmp_path, "hidden", "second")
+    path = await written(tmp_path, "hidden", "second")
     swap(path, ("threads", "head", "id = 'hidden'"), ("threads", "head", "id = 'second'"))
 
-    assert "the head of thread 'hidden' is damaged" in refusal(path)
+    assert "the head of thread 'hidden' is damaged" in await refusal(path)
 
 
-def test_refusals_hold_no_secret(tmp_path: Path) -> None:
+async def test_refusals_hold_no_secret(tmp_path: Path) -> None:
     """Whatever is damaged, the message has no word of the conversation and no part of the key."""
-    path = written(tmp_path, "hidden", "second", key=None)
+    path = await written(tmp_path, "hidden", "second", key=None)
     change(path, "UPDATE rows SET data = substr(data, 1, 60) || x'00' || substr(data, 62)")
-    said = refusal(path, None)
+    said = await refusal(path, None)
 
     assert found_in(said.encode()) == []
 
@@ -345,11 +331,11 @@ def _guesses() -> list[bytes]:
     return found
 
 
-def test_what_was_said_cannot_be_guessed(tmp_path: Path) -> None:
+async def test_what_was_said_cannot_be_guessed(tmp_path: Path) -> None:
     """With a key no digest of a guessed message is in the file; without one the guess is right."""
     for name, key in (("secret", KEY), ("plain", None)):
         (tmp_path / name).mkdir()
-        asyncio.run(_spoken(tmp_path / name / "chat.db", key))
+        await _spoken(tmp_path / name / "chat.db", key)
     hidden, shown = raw(tmp_path / "secret"), raw(tmp_path / "plain")
 
     assert [guess for guess in _guesses() if guess in hidden] == []
@@ -371,23 +357,18 @@ async def test_equal_threads_have_no_equal_rows(tmp_path: Path) -> None:
     assert len({data[16:32] for data in stored}) == len({data[32:60] for data in stored}) == 40
 
 
-def test_which_are_system_messages_is_bound(tmp_path: Path) -> None:
+async def test_which_are_system_messages_is_bound(tmp_path: Path) -> None:
     """A message that is passed off as a system message, or the other way round, is refused."""
     path = tmp_path / "chat.db"
-    asyncio.run(_spoken(path, KEY))
+    await _spoken(path, KEY)
     change(path, "UPDATE rows SET system = 1 WHERE id % 4294967296 = 1")
-
-    async def read() -> None:
-        async with store_at(path) as store:
-            thread = await store.find("short")
-            assert thread is not None
+    async with store_at(path) as store:
+        thread = await store.thread("short")
+        with pytest.raises(StoreCorruptError, match="message row 1 cannot be decrypted"):
             await thread.get_messages()
 
-    with pytest.raises(StoreCorruptError, match="message row 1 cannot be decrypted"):
-        asyncio.run(read())
 
-
-def test_an_older_document_is_not_found_out(tmp_path: Path) -> None:
+async def test_an_older_document_is_not_found_out(tmp_path: Path) -> None:
     """Who can write to the file can put back an earlier valid document: docs/threads.md says so."""
     path = tmp_path / "chat.db"
 
@@ -399,13 +380,13 @@ def test_an_older_document_is_not_found_out(tmp_path: Path) -> None:
         async with store_at(path) as store:
             return (await store.thread("t")).display_name
 
-    asyncio.run(name("first"))
+    await name("first")
     with closing(sqlite3.connect(path)) as file:
         ((earlier,),) = file.execute("SELECT data FROM documents").fetchall()
-    asyncio.run(name("second"))
+    await name("second")
 
-    assert asyncio.run(read()) == "second"
+    assert await read() == "second"
 
     change(path, f"UPDATE documents SET data = x'{earlier.hex()}'")
 
-    assert asyncio.run(read()) == "first"
+    assert await read() == "first"

@@ -41,8 +41,7 @@ async def test_a_fork_takes_no_reduction_of_another_branch(store: ThreadStore) -
     await fold(mine, 3)
     await fold(mine, 8, archive=True)
     shared = (await mine.reductions())[-1]
-    yours = await store.find("t")
-    assert yours is not None
+    yours = await store.thread("t")
     await yours.rewind(5)
     await yours.add_messages(said("second", 12))
     await fold(yours, 9, archive=True)
@@ -61,8 +60,7 @@ async def test_a_fork_of_an_older_view_has_what_was_folded_since(store: ThreadSt
     """
     mine = await store.thread("t")
     await mine.add_messages(said("first", 12))
-    yours = await store.find("t")
-    assert yours is not None
+    yours = await store.thread("t")
     for cut in (4, 8):
         await fold(yours, cut, archive=True)
     fork = await mine.fork("f")
@@ -117,8 +115,7 @@ async def test_an_expired_thread_makes_room_for_a_fork(store: ThreadStore, clock
         await thread.fork("f")
     clock.now += DAY
     fork = await thread.fork("f")
-    found = await store.find("f")
-    assert found is not None
+    found = await store.thread("f")
     assert await found.get_messages() == await fork.get_messages() == [Message.user("one")]
     assert fork.head.expires_at is None
 

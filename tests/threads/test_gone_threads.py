@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta, tzinfo
-from pathlib import Path
 
 import pytest
 
@@ -15,14 +14,7 @@ from foldline.threads.thread import ConversationThread
 from foldline.threads.tools import ToolRun
 from tests.threads.canaries import open_state, reduction_of
 from tests.threads.clock import DAY, Clock
-from tests.threads.stores_by_name import EVERY, store_by_name
 from tests.threads.watched import Watched
-
-
-@pytest.fixture(params=EVERY)
-def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> ThreadStore:
-    """Return a store of each kind."""
-    return store_by_name(request, tmp_path, clock)
 
 
 MESSAGES = [Message.user(f"message {number}") for number in range(5)]
@@ -87,27 +79,27 @@ WAYS: dict[Way, type[FoldlineError]] = {
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-async def test_what_is_gone_is_not_forked(store: ThreadStore, clock: Clock, way: Way) -> None:
+async def test_what_is_gone_is_not_forked(any_store: ThreadStore, clock: Clock, way: Way) -> None:
     """
     An object of a deleted, expired or cleared thread forks nothing, though a fork keeps the rows.
     """
-    old = await made(store, "t")
+    old = await made(any_store, "t")
     forks = [await old.fork("first"), await old.fork("second", at=3)]
-    await way(store, clock, "t")
+    await way(any_store, clock, "t")
 
     for at in (0, 3, None):
         with pytest.raises(WAYS[way], match="'t'"):
             await old.fork("late", at=at)
-    assert await store.find("late") is None
+    assert await any_store.find("late") is None
     assert [await fork.get_messages() for fork in forks] == [MESSAGES, MESSAGES[:3]]
 
 
-async def test_a_fork_of_what_is_gone_can_be_forked(store: ThreadStore, clock: Clock) -> None:
+async def test_a_fork_of_what_is_gone_can_be_forked(any_store: ThreadStore, clock: Clock) -> None:
     """A fork whose source was deleted or cleared is forked again, at any message."""
     for way in (delete, clear):
-        thread = await made(store, way.__name__)
+        thread = await made(any_store, way.__name__)
         fork = await thread.fork(f"{way.__name__}-fork", at=3)
-        await way(store, clock, thread.id)
+        await way(any_store, clock, thread.id)
         for at in (0, 2, 3):
             further = await fork.fork(f"{way.__name__}-{at}", at=at)
 
@@ -140,46 +132,48 @@ WRITES: dict[str, Write] = {
     "way", [delete, make_anew, pytest.param(make_another, marks=pytest.mark.slow)]
 )
 async def test_a_write_to_what_is_gone_changes_nothing(
-    store: ThreadStore, clock: Clock, way: Way
+    any_store: ThreadStore, clock: Clock, way: Way
 ) -> None:
     """
     No object of a deleted thread writes into the one made again, at the same revision or another.
     """
     for name, write in WRITES.items():
-        old = await made(store, name)
-        await way(store, clock, name)
-        found = await store.find(name)
+        old = await made(any_store, name)
+        await way(any_store, clock, name)
+        found = await any_store.find(name)
         before = None if found is None else await found.to_snapshot()
         # The second attempt finds the object where the first has left it.
         for _ in range(2):
             with pytest.raises(ThreadNotFoundError, match=f"'{name}'"):
                 await write(old)
-        found = await store.find(name)
+        found = await any_store.find(name)
 
         assert (None if found is None else await found.to_snapshot()) == before
 
 
 async def test_a_refresh_goes_on_with_the_thread_made_anew(
-    store: ThreadStore, clock: Clock
+    any_store: ThreadStore, clock: Clock
 ) -> None:
     """An object of a deleted thread that is refreshed shows the one made again, and writes to it."""
-    old = await made(store, "t")
-    await make_another(store, clock, "t")
+    old = await made(any_store, "t")
+    await make_another(any_store, clock, "t")
     await old.refresh()
     await old.append(LATE)
-    found = await store.find("t")
+    found = await any_store.find("t")
 
     assert found is not None
     assert await old.get_messages() == await found.get_messages() == LATE
 
 
-async def test_an_append_goes_on_behind_what_was_cleared(store: ThreadStore, clock: Clock) -> None:
+async def test_an_append_goes_on_behind_what_was_cleared(
+    any_store: ThreadStore, clock: Clock
+) -> None:
     """
     A thread that was cleared is the same one, so that an append lands behind what is said since.
     """
-    old = await made(store, "t")
+    old = await made(any_store, "t")
     clock.now += timedelta(hours=1)
-    await clear(store, clock, "t")
+    await clear(any_store, clock, "t")
     await old.append(LATE)
 
     assert await old.get_messages() == LATE

@@ -1,6 +1,5 @@
 """Listing the threads of a tenant."""
 
-import asyncio
 import sqlite3
 from contextlib import closing
 from datetime import timedelta
@@ -54,7 +53,7 @@ async def test_threads_may_go_while_they_are_given() -> None:
         assert given == 401
 
 
-def test_a_damaged_name_stops_no_other_thread(tmp_path: Path) -> None:
+async def test_a_damaged_name_stops_no_other_thread(tmp_path: Path) -> None:
     """A thread whose id or tenant was changed to none is passed over, and the store opens."""
     path = tmp_path / "a.db"
 
@@ -65,12 +64,12 @@ def test_a_damaged_name_stops_no_other_thread(tmp_path: Path) -> None:
             assert await store.purge_expired() == 0
             return [thread.id async for thread in store.threads()]
 
-    assert asyncio.run(ids()) == ["a", "b", "c"]
+    assert await ids() == ["a", "b", "c"]
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE threads SET id = 'a/../a' WHERE id = 'a'")
         connection.execute("UPDATE threads SET tenant = '' WHERE id = 'b'")
         connection.commit()
-    assert asyncio.run(ids()) == ["a", "b", "c"]
+    assert await ids() == ["a", "b", "c"]
 
 
 async def test_a_page_that_is_not_full_is_not_the_last() -> None:
@@ -94,13 +93,13 @@ class RepeatingStorage(MemoryStorage):
 
 
 @pytest.mark.parametrize("call", ["threads", "purge_expired", "delete_inactive"])
-def test_a_page_that_does_not_move_on_is_an_error(call: str) -> None:
+async def test_a_page_that_does_not_move_on_is_an_error(call: str) -> None:
     """A listing whose pages repeat ends with an error instead of never."""
+    store = ThreadStore(RepeatingStorage())
+    for name in "abc":
+        await store.thread(name)
 
     async def run() -> None:
-        store = ThreadStore(RepeatingStorage())
-        for name in "abc":
-            await store.thread(name)
         if call == "threads":
             assert [one.id async for one in store.threads()] == []
         elif call == "purge_expired":
@@ -109,7 +108,7 @@ def test_a_page_that_does_not_move_on_is_an_error(call: str) -> None:
             await store.delete_inactive(timedelta(days=1), dry_run=True)
 
     with pytest.raises(StoreCorruptError, match="'c' comes after 'c'"):
-        asyncio.run(run())
+        await run()
 
 
 async def test_damaged_names_hide_no_thread(tmp_path: Path) -> None:

@@ -1,13 +1,12 @@
-"""Injections and traversals as ids, tenants, metadata keys, names, call ids and search texts."""
+"""Injections and traversals as ids, tenants, metadata keys, names and call ids."""
 
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
 from itertools import product
 from pathlib import Path
 
 import pytest
 
-from foldline.errors import ConfigError, ThreadIdError
+from foldline.errors import ThreadIdError
 from foldline.history.messages import Message
 from foldline.threads.change import Change
 from foldline.threads.store import ThreadStore
@@ -155,32 +154,9 @@ async def _use(store: ThreadStore) -> None:
             run = ToolRun(call_id=payload, name=payload, result=payload)
             await thread.set_metadata({key: payload}, display_name=payload)
             await thread.commit(Change(messages=[Message.user(payload)], tools=[run]))
-            found = await store.find("a")
-            assert found is not None
+            found = await store.thread("a")
             assert (found.metadata, found.display_name) == ({key: payload}, payload)
             assert found.pending_tools == (run,)
             await thread.commit(Change(settled=[payload]))
         assert [one.text for one in await thread.get_messages()] == PAYLOADS
         assert [one.text for one in await victim.get_messages()] == [f"{PLAIN} secret"]
-
-
-async def _hits(store: ThreadStore) -> int:
-    hits = 0
-    async with store:
-        for tenant, id in (("other", "a"), ("default", "b")):
-            victim = await store.thread(id, tenant=tenant)
-            await victim.add_message(Message.user(f"{PLAIN} secret"))
-            assert len(await victim.search(PLAIN)) == 1
-        thread = await store.thread("a")
-        await thread.add_message(Message.user("plain words"))
-        for payload in PAYLOADS:
-            with suppress(ConfigError):
-                hits += len(await thread.search(payload))
-    return hits
-
-
-async def test_no_search_text_reaches_another_tenant(tmp_path: Path) -> None:
-    """Whatever is searched, nothing of another tenant or thread is found, and no query breaks."""
-    hits = [await _hits(store) for store in _stores(tmp_path)]
-
-    assert hits == [0, 0]

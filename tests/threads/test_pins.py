@@ -16,16 +16,8 @@ from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 from tests.threads.canaries import open_state, reduction_of
-from tests.threads.clock import Clock
 from tests.threads.sample import faults_of
-from tests.threads.stores_by_name import EVERY, store_by_name
 from tests.threads.test_window import CountingStorage
-
-
-@pytest.fixture(params=EVERY)
-def any_store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> ThreadStore:
-    """Return a store of each kind."""
-    return store_by_name(request, tmp_path, clock)
 
 
 def said(count: int = 12) -> list[Message]:
@@ -57,23 +49,21 @@ def test_a_message_is_made_pinned() -> None:
 
 async def test_pins_are_stored_with_the_thread(any_store: ThreadStore) -> None:
     """They are there after a restart, in a fork, a rewind, an edit and a snapshot, in every store."""
-    async with any_store as store:
-        thread = await begun(store)
-        await thread.pin(8)
-        await thread.pin("m6")
-        await thread.unpin("m4")
-        found = await store.find("t")
-        assert found is not None
-        fork = await thread.fork("f", at=8)
-        moved = await store.restore(await thread.to_snapshot(), thread_id="s")
-        seen = [thread.pins, found.pins, fork.pins, moved.pins]
-        await thread.rewind(8)
-        seen.append(thread.pins)
-        await thread.edit(1, Message.user("edited"))
-        seen.append(thread.pins)
-        faults = await faults_of(store, thread.key)
-        await thread.clear()
-        seen.append(thread.pins)
+    thread = await begun(any_store)
+    await thread.pin(8)
+    await thread.pin("m6")
+    await thread.unpin("m4")
+    found = await any_store.thread("t")
+    fork = await thread.fork("f", at=8)
+    moved = await any_store.restore(await thread.to_snapshot(), thread_id="s")
+    seen = [thread.pins, found.pins, fork.pins, moved.pins]
+    await thread.rewind(8)
+    seen.append(thread.pins)
+    await thread.edit(1, Message.user("edited"))
+    seen.append(thread.pins)
+    faults = await faults_of(any_store, thread.key)
+    await thread.clear()
+    seen.append(thread.pins)
 
     assert seen == [(1, 6, 8), (1, 6, 8), (1, 6), (1, 6, 8), (1, 6), (1, 6), ()]
     assert faults == []
@@ -81,11 +71,10 @@ async def test_pins_are_stored_with_the_thread(any_store: ThreadStore) -> None:
 
 async def test_a_window_brings_the_pinned_messages(store: ThreadStore) -> None:
     """Those before the cut and those after it come with their indexes, in order."""
-    async with store:
-        await begun(store)
-        thread = await store.thread("t")
-        await thread.pin(9)
-        window = await (await store.thread("t")).window()
+    await begun(store)
+    thread = await store.thread("t")
+    await thread.pin(9)
+    window = await (await store.thread("t")).window()
 
     spoken = said()[1:]
     assert window.history.start == 6
@@ -94,22 +83,20 @@ async def test_a_window_brings_the_pinned_messages(store: ThreadStore) -> None:
 
 async def test_an_undone_fold_leaves_the_pins(store: ThreadStore) -> None:
     """Undoing a reduction changes no pin."""
-    async with store:
-        thread = await begun(store)
-        await thread.undo_reduction()
+    thread = await begun(store)
+    await thread.undo_reduction()
 
-        assert thread.pins == (1, 4)
+    assert thread.pins == (1, 4)
 
 
 async def test_an_edit_pins_what_is_pinned_only(store: ThreadStore) -> None:
     """After an edit an unpinned message stays unpinned, and an edited one can become pinned."""
-    async with store:
-        thread = await begun(store)
-        await thread.unpin(4)
-        await thread.edit(2, Message.user("keep this", pin=True))
-        await thread.edit(1, Message.user("and this"))
+    thread = await begun(store)
+    await thread.unpin(4)
+    await thread.edit(2, Message.user("keep this", pin=True))
+    await thread.edit(1, Message.user("and this"))
 
-        assert thread.pins == (1, 2)
+    assert thread.pins == (1, 2)
 
 
 async def test_a_moment_has_the_pins_of_that_time(store: ThreadStore) -> None:
@@ -156,14 +143,13 @@ async def test_an_older_snapshot_pins_by_its_messages() -> None:
 
 async def test_pinning_twice_writes_once(store: ThreadStore) -> None:
     """What is pinned already, or is not pinned, is left as it is without a commit."""
-    async with store:
-        thread = await begun(store)
-        before = thread.head.revision
-        await thread.pin(4)
-        await thread.unpin(5)
-        assert thread.head.revision == before
-        await thread.pin(5)
-        assert thread.head.revision == before + 1
+    thread = await begun(store)
+    before = thread.head.revision
+    await thread.pin(4)
+    await thread.unpin(5)
+    assert thread.head.revision == before
+    await thread.pin(5)
+    assert thread.head.revision == before + 1
 
 
 @pytest.mark.parametrize(

@@ -131,8 +131,7 @@ async def test_a_waiting_call_under_an_id_of_before_is_restored() -> None:
         await thread.add_messages(said[:2])
         await thread.commit(Change(messages=said[2:], execution=STATE, tools=[run]))
         moved = await store.restore(await thread.to_snapshot(), thread_id="b")
-        found = await store.find("b")
-        assert found is not None
+        found = await store.thread("b")
         assert [moved.pending_tools, found.pending_tools] == [(run,), (run,)]
 
 
@@ -150,8 +149,7 @@ async def test_a_waiting_call_before_its_message_is_restored(result: str | None)
         await thread.commit(Change(messages=said, execution=STATE))
         await thread.commit(Change(tools=[run]))
         moved = await store.restore(await thread.to_snapshot(), thread_id="b")
-        found = await store.find("b")
-        assert found is not None
+        found = await store.thread("b")
         assert [thread.pending_tools, moved.pending_tools, found.pending_tools] == [(run,)] * 3
 
 
@@ -169,8 +167,7 @@ async def test_a_call_that_begins_with_the_answer_to_its_id_waits() -> None:
         await thread.commit(Change(messages=[wants], execution=STATE, tools=[first]))
         answer = Message.tool(call.id, "paid", name=call.name)
         await thread.commit(Change(messages=[answer, wants], execution=STATE, tools=[second]))
-        found = await store.find("a")
-        assert found is not None
+        found = await store.thread("a")
         moved = await store.restore(await thread.to_snapshot(), thread_id="b")
         assert [thread.pending_tools, found.pending_tools, moved.pending_tools] == [(second,)] * 3
 
@@ -184,6 +181,5 @@ async def test_a_waiting_call_with_half_a_character_in_its_id_is_restored() -> N
         thread = await store.thread("a")
         await thread.commit(Change(messages=[Message.assistant(tool_calls=[call])], tools=[run]))
         await store.restore(await thread.to_snapshot(), thread_id="b")
-        found = await store.find("b")
-        assert found is not None
+        found = await store.thread("b")
         assert found.pending_tools == (run,)

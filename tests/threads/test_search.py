@@ -151,22 +151,6 @@ async def test_phrases_and_other_scripts_are_found(
     assert [match.number for match in await thread.search(text)] == found
 
 
-async def test_new_rows_are_found_at_once(store: ThreadStore) -> None:
-    """What was said after a search is found by the next one."""
-    thread = await store.thread("a")
-    for number in range(4):
-        assert len(await thread.search("word")) == number
-        await thread.add_message(Message.user(f"word {number}"))
-
-
-@pytest.mark.parametrize("limit", [0, -1, "5", 1.5, True, None])
-async def test_a_limit_is_a_whole_number_above_zero(store: ThreadStore, limit: Any) -> None:
-    """A limit that is no number, or below 1, is refused."""
-    thread = await store.thread("a")
-    with pytest.raises(ConfigError, match=r"^limit must be a whole number of at least 1, got"):
-        await thread.search("word", limit=limit)
-
-
 async def test_a_search_in_a_cleared_thread_is_a_conflict(store: ThreadStore) -> None:
     """Searching a thread that another object has cleared is a conflict, not damage."""
     thread = await store.thread("a")

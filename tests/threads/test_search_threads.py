@@ -11,14 +11,6 @@ from foldline.threads import search
 from foldline.threads.cipher import AesCipher
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
-from tests.threads.clock import Clock
-from tests.threads.stores_by_name import EVERY, store_by_name
-
-
-@pytest.fixture(params=EVERY)
-def any_store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> ThreadStore:
-    """Return a store of each kind."""
-    return store_by_name(request, tmp_path, clock)
 
 
 async def filled(store: ThreadStore, threads: int = 9, messages: int = 6) -> list[tuple[str, int]]:
@@ -50,16 +42,15 @@ async def pages(store: ThreadStore, text: str, limit: int) -> list[list[tuple[st
 @pytest.mark.parametrize("limit", [1, 4, 5, 100])
 async def test_pages_hold_every_match_once(any_store: ThreadStore, limit: int) -> None:
     """Threads come in order, the newest message of each first, and no page has more than is asked."""
-    async with any_store as store:
-        wanted = await filled(store)
-        found = await pages(store, "CÄCHE", limit)
-        assert [*chain.from_iterable(found)] == wanted
-        assert all(len(page) <= limit for page in found)
-        phrase = [*chain.from_iterable(await pages(store, '"cäche of t3"', limit))]
-        assert phrase == [("t3", 5), ("t3", 3), ("t3", 1)]
-        (message,) = (await store.search("another", tenant="globex")).matches
-        assert message.match.message.text == "the cäche of another"
-        assert message.match.excerpt == "the cäche of another"
+    wanted = await filled(any_store)
+    found = await pages(any_store, "CÄCHE", limit)
+    assert [*chain.from_iterable(found)] == wanted
+    assert all(len(page) <= limit for page in found)
+    phrase = [*chain.from_iterable(await pages(any_store, '"cäche of t3"', limit))]
+    assert phrase == [("t3", 5), ("t3", 3), ("t3", 1)]
+    (message,) = (await any_store.search("another", tenant="globex")).matches
+    assert message.match.message.text == "the cäche of another"
+    assert message.match.excerpt == "the cäche of another"
 
 
 async def test_an_encrypted_store_is_searched_the_same(tmp_path: Path) -> None:
@@ -74,29 +65,27 @@ async def test_a_page_ends_after_so_many_messages(
 ) -> None:
     """A search that finds little hands back empty pages, so that its caller can stop or go on."""
     monkeypatch.setattr(search, "_MOST_MESSAGES", 12)
-    async with store:
-        await filled(store)
-        assert await pages(store, '"of t4"', 100) == [
-            [],
-            [],
-            [("t4", place) for place in reversed(range(6))],
-            [],
-            [],
-        ]
+    await filled(store)
+    assert await pages(store, '"of t4"', 100) == [
+        [],
+        [],
+        [("t4", place) for place in reversed(range(6))],
+        [],
+        [],
+    ]
 
 
 async def test_a_thread_that_has_changed_is_continued(store: ThreadStore) -> None:
     """Between two pages a thread may grow, be rewound or deleted: nothing is found twice."""
-    async with store:
-        await filled(store, threads=2)
-        first = await store.search("cäche", tenant="acme", limit=2)
-        thread = await store.thread("t0", tenant="acme")
-        await thread.add_message(Message.user("one more cäche"))
-        second = await store.search("cäche", tenant="acme", limit=1, after=first.next)
-        assert [one.match.number for one in (*first.matches, *second.matches)] == [5, 3, 1]
-        await store.delete("t0", tenant="acme")
-        third = await store.search("cäche", tenant="acme", after=first.next)
-        assert {one.key.id for one in third.matches} == {"t1"}
+    await filled(store, threads=2)
+    first = await store.search("cäche", tenant="acme", limit=2)
+    thread = await store.thread("t0", tenant="acme")
+    await thread.add_message(Message.user("one more cäche"))
+    second = await store.search("cäche", tenant="acme", limit=1, after=first.next)
+    assert [one.match.number for one in (*first.matches, *second.matches)] == [5, 3, 1]
+    await store.delete("t0", tenant="acme")
+    third = await store.search("cäche", tenant="acme", after=first.next)
+    assert {one.key.id for one in third.matches} == {"t1"}
 
 
 async def test_what_is_damaged_is_skipped(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
@@ -113,13 +102,12 @@ async def test_what_is_damaged_is_skipped(caplog: pytest.LogCaptureFixture, tmp_
 
 async def test_one_thread_has_pages_too(store: ThreadStore) -> None:
     """Within a thread the number of the last match is where the next page begins."""
-    async with store:
-        await filled(store, threads=1)
-        thread = await store.thread("t0", tenant="acme")
-        first = await thread.search("cäche", limit=2)
-        rest = await thread.search("cäche", limit=2, before=first[-1].number)
-        assert [one.number for one in (*first, *rest)] == [5, 3, 1]
-        assert await thread.search("cäche", before=0) == []
+    await filled(store, threads=1)
+    thread = await store.thread("t0", tenant="acme")
+    first = await thread.search("cäche", limit=2)
+    rest = await thread.search("cäche", limit=2, before=first[-1].number)
+    assert [one.number for one in (*first, *rest)] == [5, 3, 1]
+    assert await thread.search("cäche", before=0) == []
 
 
 @pytest.mark.parametrize("text", ["", "!?", '""'])

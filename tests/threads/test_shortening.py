@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,9 +17,7 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
 from tests.threads.canaries import open_state, reduction_of
-from tests.threads.clock import Clock
 from tests.threads.sample import faults_of
-from tests.threads.stores_by_name import EVERY, store_by_name
 
 
 TALK = [
@@ -34,12 +31,6 @@ TALK = [
 ]
 
 
-@pytest.fixture(params=EVERY)
-def any_store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> ThreadStore:
-    """Return a store of each kind."""
-    return store_by_name(request, tmp_path, clock)
-
-
 async def begun(store: ThreadStore) -> ConversationThread:
     """Return a thread of `TALK` with two reductions, of two and of four messages."""
     thread = await store.thread("t")
@@ -51,8 +42,7 @@ async def begun(store: ThreadStore) -> ConversationThread:
 
 async def found(store: ThreadStore) -> tuple[list[Message], str | None, list[str]]:
     """Return what a second reader finds: the messages, the newest summary, and any damage."""
-    thread = await store.find("t")
-    assert thread is not None
+    thread = await store.thread("t")
     newest = thread.last_reduction
     summary = None if newest is None else newest.summary_content
     return await thread.get_messages(), summary, await faults_of(store, thread.key)
@@ -60,27 +50,25 @@ async def found(store: ThreadStore) -> tuple[list[Message], str | None, list[str
 
 async def test_the_newest_messages_are_popped_one_by_one(any_store: ThreadStore) -> None:
     """In every store each of any role goes alone, with the reductions that covered it."""
-    async with any_store as store:
-        thread = await begun(store)
-        for end, summary in ((6, "4"), (5, "4"), (4, "2"), (3, "2"), (2, None), (1, None)):
-            assert await thread.pop() == TALK[end]
-            assert await found(store) == (TALK[:end], summary, [])
-        assert thread.pins == ()
-        assert (await thread.pop(), await thread.pop()) == (TALK[0], None)
-        assert thread.count == 0
+    thread = await begun(any_store)
+    for end, summary in ((6, "4"), (5, "4"), (4, "2"), (3, "2"), (2, None), (1, None)):
+        assert await thread.pop() == TALK[end]
+        assert await found(any_store) == (TALK[:end], summary, [])
+    assert thread.pins == ()
+    assert (await thread.pop(), await thread.pop()) == (TALK[0], None)
+    assert thread.count == 0
 
 
 async def test_a_rewind_counts_messages_of_any_role(any_store: ThreadStore) -> None:
     """In every store exactly as many messages go as are counted, system messages included."""
-    async with any_store as store:
-        thread = await begun(store)
-        revision = thread.head.revision
-        await thread.rewind(count=0)
-        assert thread.head.revision == revision
-        for count, left, summary in ((2, 5, "4"), (2, 3, "2"), (3, 0, None)):
-            await thread.rewind(count=count)
-            assert await found(store) == (TALK[:left], summary, [])
-            assert thread.count == left
+    thread = await begun(any_store)
+    revision = thread.head.revision
+    await thread.rewind(count=0)
+    assert thread.head.revision == revision
+    for count, left, summary in ((2, 5, "4"), (2, 3, "2"), (3, 0, None)):
+        await thread.rewind(count=count)
+        assert await found(any_store) == (TALK[:left], summary, [])
+        assert thread.count == left
 
 
 @pytest.mark.slow
@@ -106,12 +94,11 @@ async def test_a_thread_is_replaced(
 ) -> None:
     """In every store exactly the given messages are left, and the reductions that they fit."""
     said = change(TALK)
-    async with any_store as store:
-        thread = await begun(store)
-        await thread.replace(iter(said))
+    thread = await begun(any_store)
+    await thread.replace(iter(said))
 
-        assert await found(store) == (said, summary, [])
-        assert await thread.get_messages() == said
+    assert await found(any_store) == (said, summary, [])
+    assert await thread.get_messages() == said
 
 
 async def test_a_replace_writes_what_is_new_alone() -> None:
@@ -132,40 +119,36 @@ async def test_a_replace_writes_what_is_new_alone() -> None:
 
 async def test_what_json_changes_is_the_same_message(store: ThreadStore) -> None:
     """A message that storage gives back with a list for a tuple is not replaced."""
-    async with store:
-        thread = await store.thread("t")
-        said = [replace(TALK[1], metadata={"a": (1, 2)})]
-        await thread.replace(said)
-        revision = thread.head.revision
-        await thread.replace(said)
-        await thread.replace(await thread.get_messages())
+    thread = await store.thread("t")
+    said = [replace(TALK[1], metadata={"a": (1, 2)})]
+    await thread.replace(said)
+    revision = thread.head.revision
+    await thread.replace(said)
+    await thread.replace(await thread.get_messages())
 
-        assert thread.head.revision == revision
+    assert thread.head.revision == revision
 
 
 async def test_a_longer_history_leaves_a_run_open(store: ThreadStore) -> None:
     """A replace that appends only is like an append; any other ends the run."""
-    async with store:
-        thread = await store.thread("t")
-        await thread.commit(Change(messages=TALK, execution=open_state(thread, "note")))
-        await thread.replace([*TALK, Message.user("five")])
-        assert thread.execution_state is not None
-        await thread.replace(TALK)
-        assert thread.execution_state is None
+    thread = await store.thread("t")
+    await thread.commit(Change(messages=TALK, execution=open_state(thread, "note")))
+    await thread.replace([*TALK, Message.user("five")])
+    assert thread.execution_state is not None
+    await thread.replace(TALK)
+    assert thread.execution_state is None
 
 
 async def test_others_are_not_overwritten(store: ThreadStore) -> None:
     """A thread that somebody else has written to is neither shortened nor replaced."""
-    async with store:
-        thread = await begun(store)
-        other = await store.find("t")
-        assert other is not None
-        await other.add_message(Message.user("five"))
-        for attempt in (thread.pop(), thread.rewind(count=1), thread.replace(TALK[:2])):
-            with pytest.raises(ThreadConflictError):
-                await attempt
+    thread = await begun(store)
+    other = await store.thread("t")
+    await other.add_message(Message.user("five"))
+    for attempt in (thread.pop(), thread.rewind(count=1), thread.replace(TALK[:2])):
+        with pytest.raises(ThreadConflictError):
+            await attempt
 
-        assert (await found(store))[0] == [*TALK, Message.user("five")]
+    assert (await found(store))[0] == [*TALK, Message.user("five")]
 
 
 async def test_what_was_popped_can_be_read_at_its_moment() -> None:

@@ -30,9 +30,7 @@ async def restored(data: bytes) -> dict[str, Any]:
     """Return what the thread in *data* says, as the store reads it back."""
     async with MemoryStore(clock=later) as store:
         made = await store.restore(data)
-        found = await store.find(made.id)
-
-        assert found is not None
+        found = await store.thread(made.id)
 
         return await facts(found)
 

@@ -282,9 +282,8 @@ def tell(tmp_path: Path, data: bytes | str, *, is_refused: bool | None) -> list[
                 said.append("".join(traceback.format_exception(error)))
             else:
                 assert is_refused is not True
-                found = await store.find(made.id)
+                found = await store.thread(made.id)
 
-                assert found is not None
                 assert await found.get_messages() == await made.get_messages()
                 assert found.metadata == made.metadata
 

@@ -95,8 +95,7 @@ async def test_metadata_is_what_json_has(store: ThreadStore) -> None:
     given: dict[str, object] = {"a": (1, [2**70]), "b": "\ud800\0", "c": float("nan")}
     await thread.set_metadata(given)
     given["a"] = "changed"
-    found = await store.find("a")
-    assert found is not None
+    found = await store.thread("a")
     for one in (thread, found):
         assert (one.metadata["a"], one.metadata["b"]) == ([1, [2**70]], "\ud800\0")
         assert str(one.metadata["c"]) == "nan"
@@ -172,8 +171,7 @@ async def test_a_reduction_decided_before_another_is_refused(
     await thread.add_messages(TALK)
     if is_name_used_again:
         await thread.save_reduction(_reduction(TALK, 2))
-    other = await store.find("a")
-    assert other is not None
+    other = await store.thread("a")
     await other.undo_reduction()
     await other.save_reduction(_reduction(TALK, 1))
     with pytest.raises(ThreadConflictError, match="was rewound, or another reduction was stored: "):
@@ -223,12 +221,10 @@ async def test_tool_runs_are_kept_in_order_until_they_are_answered(store: Thread
     assert list(thread.pending_tools) == runs
     done = ToolRun(call_id="a", name="t", place=1, result="odd \ud800")
     await thread.commit(Change(tools=[done]))
-    found = await store.find("a")
-    assert found is not None
+    found = await store.thread("a")
     assert list(found.pending_tools) == list(thread.pending_tools) == [runs[0], done]
     await thread.commit(Change(messages=[Message.tool("b", "x"), Message.tool("a", "y")]))
-    found = await store.find("a")
-    assert found is not None
+    found = await store.thread("a")
     assert list(found.pending_tools) == list(thread.pending_tools) == []
 
 
@@ -270,34 +266,6 @@ async def test_a_fork_needs_a_free_name_and_a_place(store: ThreadStore) -> None:
             await thread.edit(index, TALK[1])
     with pytest.raises(ConfigError, match="system message has no index"):
         await thread.edit(0, TALK[0])
-
-
-async def test_a_rewind_leaves_the_reductions_that_fit(store: ThreadStore) -> None:
-    """A rewound thread that is read again has no reduction of messages that it took back."""
-    thread = await store.thread("a")
-    await thread.add_messages(TALK)
-    first, second = _reduction(TALK, 1), _reduction(TALK, 2)
-    for one in (first, second):
-        await thread.save_reduction(one)
-    for at, known in ((2, second), (1, first), (0, None)):
-        await thread.rewind(at)
-        found = await store.find("a")
-        assert found is not None
-        assert found.last_reduction == thread.last_reduction == known
-
-
-async def test_a_fork_has_every_reduction_that_fits(store: ThreadStore) -> None:
-    """A fork that is read again has the reductions that stand for no more than it shares."""
-    thread = await store.thread("a")
-    await thread.add_messages(TALK)
-    first, second = _reduction(TALK, 1), _reduction(TALK, 2)
-    for one in (first, second):
-        await thread.save_reduction(one)
-    for at, known in ((1, [first, None]), (2, [second, first])):
-        await thread.fork(f"fork-{at}", at=at)
-        found = await store.find(f"fork-{at}")
-        assert found is not None
-        assert [found.last_reduction, await found.undo_reduction()] == known
 
 
 async def test_an_abandoned_run_lets_a_new_one_start(store: ThreadStore) -> None:

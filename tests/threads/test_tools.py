@@ -52,8 +52,7 @@ async def test_a_call_waits_for_an_answer_of_its_own(is_answered: bool) -> None:
         await thread.commit(Change(messages=[asked], tools=[first]))
         said = [answer, asked, answer] if is_answered else [answer, asked]
         await thread.commit(Change(messages=said, tools=[second]))
-        found = await store.find("a")
-        assert found is not None
+        found = await store.thread("a")
         assert [thread.pending_tools, found.pending_tools] == (
             [(), ()] if is_answered else [(second,), (second,)]
         )

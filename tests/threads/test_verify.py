@@ -59,74 +59,53 @@ def _damage(path: Path, *statements: str) -> None:
         connection.commit()
 
 
-def _verify(path: Path, key: ThreadKey = ONE) -> list[str]:
-    async def run() -> list[str]:
-        async with _store(path) as store:
-            return await faults_of(store, key)
-
-    return asyncio.run(run())
+async def _verify(path: Path) -> list[str]:
+    async with _store(path) as store:
+        return await faults_of(store, ONE)
 
 
-def test_counted_reminders(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_counted_reminders(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread whose reminders were counted as messages of the user is whole."""
     reminder = Message.user("<system-reminder>The list is empty.</system-reminder>")
 
-    async def run() -> list[str]:
-        store = MemoryStore()
-        thread = await store.thread("one")
-        with monkeypatch.context() as patched:
-            patched.setattr(Message, "is_from_user", property(lambda one: one.role == "user"))
-            await thread.add_messages([Message.user("Go on."), reminder])
-        await thread.add_messages([Message.assistant("Done."), reminder, Message.user("Good.")])
-        return await faults_of(store, thread.key)
-
-    assert asyncio.run(run()) == []
+    store = MemoryStore()
+    thread = await store.thread("one")
+    with monkeypatch.context() as patched:
+        patched.setattr(Message, "is_from_user", property(lambda one: one.role == "user"))
+        await thread.add_messages([Message.user("Go on."), reminder])
+    await thread.add_messages([Message.assistant("Done."), reminder, Message.user("Good.")])
+    assert await faults_of(store, thread.key) == []
 
 
 @pytest.mark.parametrize("users", [False, True])
-def test_a_wrong_count_of_users(monkeypatch: pytest.MonkeyPatch, *, users: bool) -> None:
+async def test_a_wrong_count_of_users(monkeypatch: pytest.MonkeyPatch, *, users: bool) -> None:
     """A row that counts an answer as a message of the user, or a message of the user as none, is not whole."""
-
-    async def run() -> list[str]:
-        store = MemoryStore()
-        thread = await store.thread("one")
-        with monkeypatch.context() as patched:
-            patched.setattr(Message, "is_from_user", users)
-            await thread.add_messages([Message.user("Go on."), Message.assistant("Done.")])
-        return await faults_of(store, thread.key)
-
-    assert "its counts are not those" in " ".join(asyncio.run(run()))
+    store = MemoryStore()
+    thread = await store.thread("one")
+    with monkeypatch.context() as patched:
+        patched.setattr(Message, "is_from_user", users)
+        await thread.add_messages([Message.user("Go on."), Message.assistant("Done.")])
+    assert "its counts are not those" in " ".join(await faults_of(store, thread.key))
 
 
-def _verify_all(path: Path) -> list[Verified]:
-    async def run() -> list[Verified]:
-        async with _store(path) as store:
-            return [one async for one in verify_store(store)]
-
-    return asyncio.run(run())
+async def _verify_all(path: Path) -> list[Verified]:
+    async with _store(path) as store:
+        return [one async for one in verify_store(store)]
 
 
-def _read(path: Path, key: ThreadKey = ONE) -> list[Message]:
-    async def run() -> list[Message]:
-        async with _store(path) as store:
-            thread = await store.find(key.id, tenant=key.tenant)
-            assert thread is not None
-            return await thread.get_messages()
-
-    return asyncio.run(run())
+async def _read(path: Path, key: ThreadKey = ONE) -> list[Message]:
+    async with _store(path) as store:
+        thread = await store.thread(key)
+        return await thread.get_messages()
 
 
-def _rescue(path: Path, key: bytes | None = None) -> tuple[WholeRows, list[Message]]:
+async def _rescue(path: Path, key: bytes | None = None) -> tuple[WholeRows, list[Message]]:
     """Return the whole rows of a thread, and the messages of a new thread made of them."""
-
-    async def run() -> tuple[WholeRows, list[Message]]:
-        async with _store(path, key) as store:
-            found = await whole_rows(store.context, ONE)
-            thread = await store.restore(found.to_snapshot(), thread_id="rescued")
-            assert await faults_of(store, thread.key) == []
-            return found, await thread.get_messages()
-
-    return asyncio.run(run())
+    async with _store(path, key) as store:
+        found = await whole_rows(store.context, ONE)
+        thread = await store.restore(found.to_snapshot(), thread_id="rescued")
+        assert await faults_of(store, thread.key) == []
+        return found, await thread.get_messages()
 
 
 def _row(number: int = BAD) -> str:
@@ -166,9 +145,9 @@ HEADS = {
 DOCUMENTS = ("metadata", "execution", "reduction", "tool", "checkpoint")
 
 
-def test_a_whole_store_has_no_faults(path: Path) -> None:
+async def test_a_whole_store_has_no_faults(path: Path) -> None:
     """Nothing is blamed in a store that nobody has damaged, with everything in it."""
-    verified = _verify_all(path)
+    verified = await _verify_all(path)
 
     assert [(one.key, one.messages) for one in verified] == [
         (OTHER, len(said(3))),
@@ -179,11 +158,11 @@ def test_a_whole_store_has_no_faults(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ROWS.values(), ids=ROWS)
-def test_the_first_damaged_row_is_named(path: Path, damage: str) -> None:
+async def test_the_first_damaged_row_is_named(path: Path, damage: str) -> None:
     """Whatever happens to a row, it is the first fault; forks and other threads have none."""
     _damage(path, damage)
 
-    (one,) = [one for one in _verify_all(path) if one.faults]
+    (one,) = [one for one in await _verify_all(path) if one.faults]
 
     assert (one.key, one.messages) == (ONE, BAD)
     assert one.faults[0].startswith(f"row {BAD}: ")
@@ -197,30 +176,30 @@ def test_the_first_damaged_row_is_named(path: Path, damage: str) -> None:
     ],
     ids=["role", "end"],
 )
-def test_flags_and_ends_are_verified(path: Path, damage: str, lost: int) -> None:
+async def test_flags_and_ends_are_verified(path: Path, damage: str, lost: int) -> None:
     """A wrong role flag and a missing end are found; what is whole in itself is not lost."""
     _damage(path, damage)
 
-    found, _ = _rescue(path)
+    found, _ = await _rescue(path)
 
-    assert _verify(path)[0].startswith(f"row {BAD}: ")
+    assert (await _verify(path))[0].startswith(f"row {BAD}: ")
     assert len(found.messages) == COUNT - lost
 
 
-def test_a_row_after_the_last_is_named(path: Path) -> None:
+async def test_a_row_after_the_last_is_named(path: Path) -> None:
     """A row that is stored after the end of a thread is a fault."""
     last = f"SELECT {_row(COUNT)}, system, data FROM rows WHERE id = {_row(COUNT - 1)}"
     _damage(path, f"INSERT INTO rows (id, system, data) {last}")
 
-    assert _verify(path) == [f"row {COUNT}: it is after the last row"]
+    assert await _verify(path) == [f"row {COUNT}: it is after the last row"]
 
 
 @pytest.mark.parametrize("damage", ROWS.values(), ids=ROWS)
-def test_all_other_rows_are_saved(path: Path, damage: str) -> None:
+async def test_all_other_rows_are_saved(path: Path, damage: str) -> None:
     """Every whole message comes back in order, also after the bad one, with a marker for that."""
     _damage(path, damage)
 
-    found, messages = _rescue(path)
+    found, messages = await _rescue(path)
 
     assert found.gaps() == ([(BAD, BAD)] if BAD not in found.messages else [])
     assert [*found.messages.values()] == [
@@ -235,31 +214,27 @@ def test_all_other_rows_are_saved(path: Path, damage: str) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
-def test_a_zeroed_row_costs_one_message(tmp_path: Path, key: bytes | None) -> None:
+async def test_a_zeroed_row_costs_one_message(tmp_path: Path, key: bytes | None) -> None:
     """Of 48 messages with a zeroed row in the middle, 47 come back."""
     path = tmp_path / "a.db"
     messages = [Message.user(f"message {number}") for number in range(48)]
-
-    async def make() -> None:
-        async with _store(path, key) as store:
-            await (await store.thread(ONE.id)).add_messages(messages)
-
-    asyncio.run(make())
+    async with _store(path, key) as store:
+        await (await store.thread(ONE.id)).add_messages(messages)
     _damage(path, f"UPDATE rows SET data = zeroblob(length(data)) WHERE id = {_row(24)}")
 
-    found, restored = _rescue(path, key)
+    found, restored = await _rescue(path, key)
 
     assert (len(found.messages), found.total, found.gaps()) == (47, 48, [(24, 24)])
     assert restored[:24] + restored[25:] == messages[:24] + messages[25:]
     assert restored[24].text == "[1 message is missing here: number 24 was damaged in the store]"
 
 
-def test_every_gap_is_marked(path: Path) -> None:
+async def test_every_gap_is_marked(path: Path) -> None:
     """Gaps of any length are marked with their numbers, also at both ends."""
     for first, last in ((0, 2), (10, 10), (40, 41)):
         _damage(path, f"DELETE FROM rows WHERE id BETWEEN {_row(first)} AND {_row(last)}")
 
-    found, messages = _rescue(path)
+    found, messages = await _rescue(path)
 
     assert found.gaps() == [(0, 2), (10, 10), (40, 41)]
     assert messages[0].text.startswith("[3 messages are missing here: numbers 0 to 2 were")
@@ -267,36 +242,33 @@ def test_every_gap_is_marked(path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 3])
-def test_a_row_of_another_thread_is_refused(path: Path, number: int) -> None:
+async def test_a_row_of_another_thread_is_refused(path: Path, number: int) -> None:
     """A row copied from another tenant's thread is refused, also where it is read alone."""
     other = f"((SELECT live FROM threads WHERE tenant = 'acme') << 32) + {number}"
     row = f"SELECT data FROM rows WHERE id = {other}"
     _damage(path, f"UPDATE rows SET data = ({row}) WHERE id = {_row(number)}")
 
-    async def part() -> None:
-        async with _store(path) as store:
-            thread = await store.thread(ONE.id)
+    assert (await _verify(path))[0].startswith(f"row {number}: ")
+    async with _store(path) as store:
+        thread = await store.thread(ONE.id)
+        with pytest.raises(StoreCorruptError):
             await thread.get_range(number, number + 1)
-
-    assert _verify(path)[0].startswith(f"row {number}: ")
-    with pytest.raises(StoreCorruptError):
-        asyncio.run(part())
 
 
 @pytest.mark.parametrize("damage", HEADS.values(), ids=HEADS)
-def test_a_damaged_head_costs_no_message(path: Path, damage: str) -> None:
+async def test_a_damaged_head_costs_no_message(path: Path, damage: str) -> None:
     """A damaged head is the one fault, and every message is saved without it."""
     _damage(path, damage)
 
-    found, messages = _rescue(path)
+    found, messages = await _rescue(path)
 
-    assert [fault.partition(":")[0] for fault in _verify(path)] == ["head"]
+    assert [fault.partition(":")[0] for fault in await _verify(path)] == ["head"]
     assert messages == [*found.messages.values()] == said()
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
 @pytest.mark.parametrize("content", ["bit", "x''", "'a text'"])
-def test_a_damaged_document_is_named_alone(path: Path, kind: str, content: str) -> None:
+async def test_a_damaged_document_is_named_alone(path: Path, kind: str, content: str) -> None:
     """One damaged document is one fault, and the thread is not read with it."""
     table, column, where = "documents", "data", f"kind = '{kind}' AND thread = {THREAD}"
     if kind == "execution":
@@ -306,12 +278,12 @@ def test_a_damaged_document_is_named_alone(path: Path, kind: str, content: str) 
     changed = _flipped(25, column) if content == "bit" else content
     _damage(path, f"UPDATE {table} SET {column} = {changed} WHERE {where}")
 
-    faults = _verify(path)
+    faults = await _verify(path)
 
     assert [fault.split()[0].rstrip(":") for fault in faults] == [kind]
     if kind != "checkpoint":
         with pytest.raises(StoreCorruptError):
-            _read(path)
+            await _read(path)
 
 
 def test_a_flipped_byte_of_the_file_is_found_or_harmless(path: Path) -> None:
@@ -319,13 +291,13 @@ def test_a_flipped_byte_of_the_file_is_found_or_harmless(path: Path) -> None:
     Wherever a byte of the file is flipped, it is a fault, a typed error, or nothing is lost by it.
     """
     whole, cases = path.read_bytes(), by_depth(23, 97)
-    expected = [_read(path, key) for key in (ONE, TWO, OTHER)]
+    expected = [asyncio.run(_read(path, key)) for key in (ONE, TWO, OTHER)]
     found = 0
     for at in range(100, len(whole), len(whole) // cases):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
         try:
-            if not any(one.faults for one in _verify_all(path)):
-                assert [_read(path, key) for key in (ONE, TWO, OTHER)] == expected, at
+            if not any(one.faults for one in asyncio.run(_verify_all(path))):
+                assert [asyncio.run(_read(path, key)) for key in (ONE, TWO, OTHER)] == expected, at
                 continue
         except FoldlineError:
             pass
@@ -362,27 +334,24 @@ async def test_a_thread_that_is_being_written_to_is_whole() -> None:
         assert faults == []
 
 
-def test_damage_is_found_while_somebody_writes(path: Path) -> None:
+async def test_damage_is_found_while_somebody_writes(path: Path) -> None:
     """What is found each time is damage, however often the thread is written to."""
     _damage(path, f"DELETE FROM rows WHERE id = {_row()}")
 
-    async def run() -> list[str]:
-        async with _store(path) as store, _store(path) as other:
-            thread = await other.thread(ONE.id, tenant=ONE.tenant)
+    async with _store(path) as store, _store(path) as other:
+        thread = await other.thread(ONE)
 
-            async def write() -> None:
-                while True:
-                    await thread.add_message(Message.user("more"))
-                    await asyncio.sleep(0)
+        async def write() -> None:
+            while True:
+                await thread.add_message(Message.user("more"))
+                await asyncio.sleep(0)
 
-            writing = asyncio.create_task(write())
-            try:
-                return await faults_of(store, ONE)
-            finally:
-                writing.cancel()
-                await asyncio.wait([writing])
+        writing = asyncio.create_task(write())
+        faults = await faults_of(store, ONE)
+        writing.cancel()
+        await asyncio.wait([writing])
 
-    assert asyncio.run(run()) == [f"row {BAD}: it is missing or cannot be read"]
+    assert faults == [f"row {BAD}: it is missing or cannot be read"]
 
 
 async def test_a_thread_that_is_not_there_has_no_faults() -> None:

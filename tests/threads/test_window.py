@@ -49,8 +49,7 @@ async def test_a_thread_rewound_to_a_cut_without_a_user_is_read_whole(name: str)
     await thread.save_reduction(reduction_of(messages, 2, "summary"))
     forked = await thread.fork("two")
     await forked.rewind(2)
-    found = await store.find("two")
-    assert found is not None
+    found = await store.thread("two")
     window = await (forked if name == "one" else found).window()
 
     assert window.reduction is None
@@ -68,8 +67,7 @@ async def test_a_reminder_is_not_the_last_that_the_user_said(noted: tuple[int, .
     thread = await store.thread("one")
     await thread.add_messages(messages)
     await thread.save_reduction(reduction_of(messages, 4, "summary"))
-    found = await store.find("one")
-    assert found is not None
+    found = await store.thread("one")
     history = (await found.window()).history
 
     assert history.start == 4
@@ -185,8 +183,7 @@ async def test_another_last_row_is_refused() -> None:
     await thread.add_message(Message.user("no"))
     (other,), _, _ = extended(before, [Message.user("yes")], context.counter, context.vault)
     storage.instead = {1: other}
-    found = await store.find("t")
-    assert found is not None
+    found = await store.thread("t")
 
     with pytest.raises(StoreCorruptError, match="message row 1 of thread 't' is damaged"):
         await found.get_messages()

@@ -25,6 +25,7 @@ from foldline.history.repair import NO_RESPONSE
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.grammars import Rule, Violation, check_anthropic, check_openai_chat
 from foldline.testing.report import Check, CheckOutcome, CheckResult, ConformanceReport
+from foldline.testing.storage.check import expect
 
 
 _Object = TypeVar("_Object")
@@ -123,17 +124,6 @@ class GuestConformance(Generic[_Object]):
         return ((one, message) for one in self.objects for message in self.codec.read(one))
 
 
-def _expect(found: object, wanted: object, what: str) -> None:
-    if found != wanted:
-        message = f"{what}: got {found!r}, wanted {wanted!r}"
-        raise AssertionError(message)
-
-
-def _expect_true(is_kept: object, what: str) -> None:
-    if not is_kept:
-        raise AssertionError(what)
-
-
 def _digest(messages: Iterable[Message]) -> str:
     """Return the digest of *messages*, system messages included."""
     return reduce(chain_digest, messages, EMPTY_DIGEST).hex()
@@ -151,43 +141,41 @@ class _Promises(GuestConformance[Any]):
     def reading_is_repeatable(self) -> None:
         """An object says the same each time, ids included, and so does an equal one."""
         once = self.read(self.objects)
-        _expect(self.read(self.objects), once, "what is read again")
-        _expect(self.read(copy.deepcopy(self.objects)), once, "what is read of equal objects")
+        expect(self.read(self.objects), once, "what is read again")
+        expect(self.read(copy.deepcopy(self.objects)), once, "what is read of equal objects")
 
     def what_is_read_is_remembered(self) -> None:
         """What the objects hold can be compared, so that they are read once; equal ones hold the same."""
         found = held_by(self.objects)
-        _expect_true(found is not None, "the objects cannot be compared")
-        _expect_true(
-            held_by(copy.deepcopy(self.objects)) == found, "equal objects hold something else"
-        )
+        expect(found is not None, wanted=True, what="whether the objects can be compared")
+        expect(held_by(copy.deepcopy(self.objects)), found, "what equal objects hold")
 
     def reading_changes_nothing(self) -> None:
         """What is read is as it was."""
         before = held_by(self.objects)
         self.read(self.objects)
-        _expect_true(held_by(self.objects) == before, "the objects are not as they were")
+        expect(held_by(self.objects), before, "the objects afterwards")
 
     def a_written_message_reads_the_same(self) -> None:
         """A message that is written, with its source or without, has the same digest and call ids."""
         for source, message in self.said():
             for own in (source, None):
                 found = list(self.codec.read(self.codec.write(message, own)))
-                _expect(_digest(found), _digest([message]), f"the digest of {message.role}")
-                _expect(_calls(found), _calls([message]), f"the calls of {message.role}")
+                expect(_digest(found), _digest([message]), f"the digest of {message.role}")
+                expect(_calls(found), _calls([message]), f"the calls of {message.role}")
 
     def a_written_message_keeps_its_role(self) -> None:
         """A message that is written is of the same speaker."""
         for source, message in self.said():
             roles = [one.role for one in self.codec.read(self.codec.write(message, source))]
-            _expect(roles, [message.role], "the roles")
+            expect(roles, [message.role], "the roles")
 
     def writing_changes_no_source(self) -> None:
         """What a message was read from is as it was when the message is written."""
         before = held_by(self.objects)
         for source, message in self.said():
             self.codec.write(message, source)
-        _expect_true(held_by(self.objects) == before, "the objects are not as they were")
+        expect(held_by(self.objects), before, "the objects afterwards")
 
     def a_part_says_that_part(self) -> bool:
         """A part of an object with several messages says just those, and the object is as it was."""
@@ -199,15 +187,15 @@ class _Promises(GuestConformance[Any]):
                 for which in ([at], [*range(at)], [*range(at, len(said))]):
                     found = self.read([self.codec.part(one, which)] if which else [])
                     wanted = [said[place] for place in which]
-                    _expect(_digest(found), _digest(wanted), f"the digest of part {which}")
-                    _expect(_calls(found), _calls(wanted), f"the calls of part {which}")
-        _expect_true(held_by(self.objects) == before, "the objects are not as they were")
+                    expect(_digest(found), _digest(wanted), f"the digest of part {which}")
+                    expect(_calls(found), _calls(wanted), f"the calls of part {which}")
+        expect(held_by(self.objects), before, "the objects afterwards")
         return several
 
     def a_summary_is_said(self) -> None:
         """A summary is written as text of the assistant, or of another speaker the guest has for it."""
         found = self.read([self.codec.write(_SUMMARY, None)])
-        _expect("\n".join(one.text for one in found), summary_text(_SUMMARY), "the summary")
+        expect("\n".join(one.text for one in found), summary_text(_SUMMARY), "the summary")
 
     def a_missing_result_is_said(self) -> bool:
         """A result that says that there is none answers its call."""
@@ -215,7 +203,7 @@ class _Promises(GuestConformance[Any]):
         for call in calls:
             wanted = Message.tool(call.id, NO_RESPONSE, name=call.name)
             found = self.read([self.codec.write(wanted, None)])
-            _expect(_digest(found), _digest([wanted]), "the result")
+            expect(_digest(found), _digest([wanted]), "the result")
         return bool(calls)
 
     def a_shortened_result_keeps_its_call(self) -> bool:
@@ -243,8 +231,8 @@ class _Promises(GuestConformance[Any]):
             if parts != message.parts:
                 wanted, has_changed = replace(message, parts=parts), True
                 (found,) = self.codec.read(self.codec.write(wanted, source))
-                _expect(_digest([found]), _digest([wanted]), "the changed message")
-                _expect(_calls([found]), _calls([wanted]), "its calls")
+                expect(_digest([found]), _digest([wanted]), "the changed message")
+                expect(_calls([found]), _calls([wanted]), "its calls")
         return has_changed
 
     def a_whole_view_is_the_very_objects(self) -> None:
@@ -252,7 +240,7 @@ class _Promises(GuestConformance[Any]):
         sound = [one for one in self.objects if not _calls(self.codec.read(one))]
         reducer = HistoryReducer(HistoryReductionConfig(enabled=False))
         view = GuestView(reducer, self.codec).reduce_sync(sound).messages
-        _expect([id(one) for one in view], [id(one) for one in sound], "the identities")
+        expect([id(one) for one in view], [id(one) for one in sound], "the identities")
 
     def a_view_says_what_ours_says(self) -> None:
         """Wherever a conversation is cut, its view says what that of its messages says, user first."""
@@ -266,7 +254,7 @@ class _Promises(GuestConformance[Any]):
             reducer = HistoryReducer(config)
             found = self.read(GuestView(reducer, self.codec).reduce_sync(self.objects).messages)
             wanted = reducer.reduce_sync(self.read(self.objects)).messages
-            _expect(_digest(found), _digest(taking_turns(wanted)), f"the view of {keep} messages")
+            expect(_digest(found), _digest(taking_turns(wanted)), f"the view of {keep} messages")
             # What its own objects hold that some vendor refuses is not the view's.
             broken = [one for one in refusals(found) if one.rule in _OF_THE_VIEW]
-            _expect(broken, [], f"what vendors refuse in the view of {keep} messages")
+            expect(broken, [], f"what vendors refuse in the view of {keep} messages")

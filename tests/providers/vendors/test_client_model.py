@@ -83,28 +83,24 @@ def client_of(kind: Callable[..., Any], vendor: VendorServer) -> Any:
     return kind(api_key=KEY, base_url=f"{vendor.url}/v1" if is_openai else vendor.url)
 
 
-def written(
+async def written(
     summarizer: ModelSummarizer, *, client: Any = None
 ) -> tuple[str | Exception, list[Usage]]:
     """Ask *summarizer*, close *client*, and return what came, and what was spent."""
-
-    async def work() -> tuple[str | Exception, list[Usage]]:
-        with metered() as spent:
-            last: str | Exception
-            try:
-                last = await summarizer.summarize(REQUEST)
-            except (ModelError, SummarizerError) as error:
-                last = error
-        close = getattr(client, "close", None)
-        if close is not None and isawaitable(closing := close()):
-            await closing
-        return last, spent
-
-    return asyncio.run(work())
+    with metered() as spent:
+        last: str | Exception
+        try:
+            last = await summarizer.summarize(REQUEST)
+        except (ModelError, SummarizerError) as error:
+            last = error
+    close = getattr(client, "close", None)
+    if close is not None and isawaitable(closing := close()):
+        await closing
+    return last, spent
 
 
-def failure(summarizer: ModelSummarizer, *, client: Any = None) -> Exception:
-    last, _ = written(summarizer, client=client)
+async def failure(summarizer: ModelSummarizer, *, client: Any = None) -> Exception:
+    last, _ = await written(summarizer, client=client)
     assert isinstance(last, Exception)
     return last
 
@@ -126,14 +122,16 @@ def named(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
-def test_the_clients_of_both_sdks_summarize(kind: Callable[..., Any], vendor: VendorServer) -> None:
+async def test_the_clients_of_both_sdks_summarize(
+    kind: Callable[..., Any], vendor: VendorServer
+) -> None:
     """Blocking or not, each sends the transcript without secrets, and its vendor's count is noted."""
     is_openai = kind in CLIENTS[:2]
     vendor.answers = [Answer.of(OPENAI if is_openai else ANTHROPIC)]
     client = client_of(kind, vendor)
     summarizer = summarizer_from(client, "some-model", settings={"temperature": 0.5})
 
-    text, spent = written(summarizer, client=client)
+    text, spent = await written(summarizer, client=client)
     sent = vendor.asked[0]
 
     assert text == "The weather was spoken of."
@@ -145,7 +143,7 @@ def test_the_clients_of_both_sdks_summarize(kind: Callable[..., Any], vendor: Ve
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
-def test_what_their_vendors_refuse_is_an_error_of_ours(
+async def test_what_their_vendors_refuse_is_an_error_of_ours(
     kind: Callable[..., Any], vendor: VendorServer
 ) -> None:
     """An overflow is one with its numbers, a rate limit has its status; neither repeats a text."""
@@ -158,7 +156,7 @@ def test_what_their_vendors_refuse_is_an_error_of_ours(
     for answer in refused:
         vendor.answers = [answer]
         client = client_of(kind, vendor)
-        found.append(failure(summarizer_from(client, "some-model"), client=client))
+        found.append(await failure(summarizer_from(client, "some-model"), client=client))
     overflow, limit = found
 
     assert isinstance(overflow, ContextOverflowError)
@@ -169,7 +167,7 @@ def test_what_their_vendors_refuse_is_an_error_of_ours(
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
-def test_a_cut_answer_is_no_summary(kind: Callable[..., Any], vendor: VendorServer) -> None:
+async def test_a_cut_answer_is_no_summary(kind: Callable[..., Any], vendor: VendorServer) -> None:
     """The reason for which a vendor stopped is read: a text that hit its limit is asked for again."""
     cut = [{**OPENAI["choices"][0], "finish_reason": "length"}]
     is_openai = kind in CLIENTS[:2]
@@ -177,7 +175,7 @@ def test_a_cut_answer_is_no_summary(kind: Callable[..., Any], vendor: VendorServ
     vendor.answers = [Answer.of(answer)]
     client = client_of(kind, vendor)
 
-    found = failure(summarizer_from(client, "some-model"), client=client)
+    found = await failure(summarizer_from(client, "some-model"), client=client)
 
     assert isinstance(found, SummarizerError)
     assert f"{found}" == "some-model did not finish its summary: length"
@@ -192,7 +190,7 @@ def test_a_cut_answer_is_no_summary(kind: Callable[..., Any], vendor: VendorServ
         ("messages", ANTHROPIC, "messages"),
     ],
 )
-def test_what_looks_like_a_client_is_one(
+async def test_what_looks_like_a_client_is_one(
     path: str, answer: dict[str, Any], field: str, shape: Callable[[Any], Any]
 ) -> None:
     """A prepared object is asked by its method's own arguments; it answers with a dict or an object."""
@@ -202,7 +200,7 @@ def test_what_looks_like_a_client_is_one(
         asked.append(given)
         return shape(answer)
 
-    text, spent = written(summarizer_from(fake(path, create), "some-model"))
+    text, spent = await written(summarizer_from(fake(path, create), "some-model"))
 
     assert text == "The weather was spoken of."
     assert [(one.input_tokens, one.output_tokens) for one in spent] == [(70, 9)]
@@ -212,11 +210,13 @@ def test_what_looks_like_a_client_is_one(
 
 
 @pytest.mark.parametrize("answer", ["a text", None, {"choices": [{"message": None}]}])
-def test_an_answer_that_cannot_be_read_is_an_error_of_ours(answer: object) -> None:
+async def test_an_answer_that_cannot_be_read_is_an_error_of_ours(answer: object) -> None:
     """What is no answer of the format ends as an error, not as a summary."""
     client = fake("chat.completions", lambda **_: answer)
 
-    assert isinstance(failure(summarizer_from(client, "some-model")), ModelError | SummarizerError)
+    assert isinstance(
+        await failure(summarizer_from(client, "some-model")), ModelError | SummarizerError
+    )
 
 
 def test_openai_itself_is_asked_for_responses() -> None:
@@ -252,7 +252,7 @@ def test_a_client_of_somebody_else_gets_no_fork() -> None:
     assert not summarizer.rides
 
 
-def test_a_blocking_client_holds_nobody_up() -> None:
+async def test_a_blocking_client_holds_nobody_up() -> None:
     """It runs in a thread of its own, sees the caller's context, and its errors arrive."""
     who: ContextVar[str] = ContextVar("who")
     started, released, seen = threading.Event(), threading.Event(), []
@@ -263,15 +263,13 @@ def test_a_blocking_client_holds_nobody_up() -> None:
         assert released.wait(60)
         return OPENAI
 
-    async def work() -> str:
-        who.set("the caller")
-        summarizer = summarizer_from(fake("chat.completions", create), "some-model")
-        asked = asyncio.ensure_future(summarizer.summarize(REQUEST))
-        await asyncio.to_thread(started.wait, 60)
-        released.set()
-        return await asked
+    who.set("the caller")
+    summarizer = summarizer_from(fake("chat.completions", create), "some-model")
+    asked = asyncio.ensure_future(summarizer.summarize(REQUEST))
+    await asyncio.to_thread(started.wait, 60)
+    released.set()
 
-    assert asyncio.run(work()) == "The weather was spoken of."
+    assert await asked == "The weather was spoken of."
     assert seen == [("the caller", True)]
 
 
@@ -324,17 +322,17 @@ def _awaitable(prompt: str) -> Awaitable[str]:
         (partial(_now), "partial"),
     ],
 )
-def test_a_function_is_a_model(function: Callable[[str], object], name: str) -> None:
+async def test_a_function_is_a_model(function: Callable[[str], object], name: str) -> None:
     """One that returns a text, or what can be awaited for one, is asked with the whole prompt."""
     summarizer = summarizer_from(function)
 
-    assert written(summarizer) == ("The weather was spoken of.", [])
+    assert await written(summarizer) == ("The weather was spoken of.", [])
     assert summarizer.name == name
 
 
-def test_a_function_that_continues_the_chat_is_refused() -> None:
+async def test_a_function_that_continues_the_chat_is_refused() -> None:
     """The answer of a function is judged as a model's: without the first line it is no summary."""
-    chats = failure(summarizer_from(lambda _: "Sure, here is the rest."))
+    chats = await failure(summarizer_from(lambda _: "Sure, here is the rest."))
 
     assert "without the first line" in f"{chats}"
 

@@ -1,6 +1,5 @@
 """A model on a client that a program has already: `open_model(client=…)`."""
 
-import asyncio
 from collections.abc import Callable
 from inspect import isawaitable
 from typing import Any
@@ -40,29 +39,26 @@ async def close(client: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
-def test_an_agent_answers_through_the_client_of_a_program(
+async def test_an_agent_answers_through_the_client_of_a_program(
     kind: Callable[..., Any], vendor: VendorServer
 ) -> None:
     """Each client of the SDKs serves an agent, and is neither changed nor closed."""
     vendor.answers = [Answer.of(OPENAI if kind in CLIENTS[:2] else ANTHROPIC)] * 2
     client = client_of(kind, vendor)
+    agent = Agent(open_model("some-model", client=client))
+    said = [(await agent.run("Where is AB12?")).text for _ in range(2)]
+    await agent.close()
 
-    async def work() -> list[str]:
-        agent = Agent(open_model("some-model", client=client))
-        said = [(await agent.run("Where is AB12?")).text for _ in range(2)]
-        await agent.close()
-        still_open = not client.is_closed()
-        await close(client)
-        return [*said, str(still_open)]
-
-    assert asyncio.run(work()) == [SAID, SAID, "True"]
+    assert said == [SAID, SAID]
+    assert not client.is_closed()
+    await close(client)
     assert {asked.body["model"] for asked in vendor.asked} == {"some-model"}
 
 
-def test_a_client_without_a_key_of_ours_needs_no_extra_of_ours() -> None:
+async def test_a_client_without_a_key_of_ours_needs_no_extra_of_ours() -> None:
     """A function from the prompt to the answer needs neither a name nor a package."""
     model = open_model(client=lambda prompt: f"You said: {prompt}")
-    answer = asyncio.run(model.respond(REQUEST))
+    answer = await model.respond(REQUEST)
 
     assert isinstance(model, FunctionModel)
     assert answer.messages[0].text == "You said: Where is AB12?"

@@ -197,21 +197,20 @@ def test_secrets_reasoning_and_media_stay_in_the_process() -> None:
     assert "Sum." in asked[0]["instructions"]
 
 
-def read_by(client: Any) -> tuple[Any, list[Usage]]:
-    async def work() -> tuple[Any, list[Usage]]:
-        with metered() as spent:
-            request = SummaryRequest(messages=tuple(talk(3)), prompt="Sum.", budget=100)
-            made = await VendorCompaction(client, "claude-sonnet-5").summarize(request)
-        close = client.close()
-        if close is not None:
-            await close
-        return made, spent
-
-    return asyncio.run(work())
+async def read_by(client: Any, model: str) -> tuple[Any, list[Usage]]:
+    with metered() as spent:
+        request = SummaryRequest(messages=tuple(talk(3)), prompt="Sum.", budget=100)
+        made = await VendorCompaction(client, model).summarize(request)
+    close = client.close()
+    if close is not None:
+        await close
+    return made, spent
 
 
 @pytest.mark.parametrize("kind", [anthropic.Anthropic, anthropic.AsyncAnthropic])
-def test_a_readable_compaction_is_a_text(kind: Callable[..., Any], vendor: VendorServer) -> None:
+async def test_a_readable_compaction_is_a_text(
+    kind: Callable[..., Any], vendor: VendorServer
+) -> None:
     """Anthropic is asked to compact on demand; what it counts apart is what was spent."""
     block = {"type": "compaction", "content": TEXT, "encrypted_content": "X", "signature": "s"}
     counted = {"type": "compaction", "input_tokens": 70, "output_tokens": 9}
@@ -225,7 +224,7 @@ def test_a_readable_compaction_is_a_text(kind: Callable[..., Any], vendor: Vendo
         "usage": {"input_tokens": 0, "output_tokens": 0, "iterations": [counted]},
     }
     vendor.answers = [Answer.of(answer)]
-    made, spent = read_by(kind(api_key=KEY, base_url=vendor.url))
+    made, spent = await read_by(kind(api_key=KEY, base_url=vendor.url), "claude-sonnet-5")
     sent = vendor.asked[0]
 
     assert made == TEXT
@@ -290,7 +289,7 @@ def test_a_summarizer_of_your_own_may_give_an_item_too() -> None:
     assert render_openai_responses(reduced.messages)[0]["id"] == "cmp_1"
 
 
-def test_the_recorded_compaction_of_openai_is_read(
+async def test_the_recorded_compaction_of_openai_is_read(
     vendor: VendorServer, recordings: Callable[[str], list[Recorded]]
 ) -> None:
     """The SDK's own method gives the sealed item and the counts of the recorded answer."""
@@ -298,14 +297,7 @@ def test_the_recorded_compaction_of_openai_is_read(
     exchange = next(one for one in recorded if one.path.endswith("/compact"))
     vendor.answers = [exchange.answer]
     client = openai.OpenAI(api_key=KEY, base_url=f"{vendor.url}/v1")
-
-    async def work() -> tuple[object, list[Usage]]:
-        with metered() as spent:
-            request = SummaryRequest(messages=tuple(talk(3)), prompt="Sum.", budget=100)
-            return await VendorCompaction(client, "gpt-4o-mini").summarize(request), spent
-
-    made, spent = asyncio.run(work())
-    client.close()
+    made, spent = await read_by(client, "gpt-4o-mini")
 
     assert vendor.asked[0].path == exchange.path
     assert vendor.asked[0].body.keys() == exchange.asked.keys()

@@ -1,6 +1,5 @@
 """Summarizers on the clients of Google and Amazon Bedrock, in the shapes that these have."""
 
-import asyncio
 import sys
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
@@ -53,16 +52,13 @@ def bedrock(ask: Callable[..., object]) -> Any:
     return SimpleNamespace(converse=ask)
 
 
-def written(client: object, **options: Any) -> tuple[str, list[Usage]]:
-    async def work() -> tuple[str, list[Usage]]:
-        with metered() as spent:
-            return await summarizer_from(client, "m", **options).summarize(REQUEST), spent
-
-    return asyncio.run(work())
+async def written(client: object, **options: Any) -> tuple[str, list[Usage]]:
+    with metered() as spent:
+        return await summarizer_from(client, "m", **options).summarize(REQUEST), spent
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_google_is_asked(is_async: bool) -> None:
+async def test_google_is_asked(is_async: bool) -> None:
     """Settings are fields of its `config`; what was thought is no summary, and is counted."""
     given: list[dict[str, Any]] = []
 
@@ -73,7 +69,9 @@ def test_google_is_asked(is_async: bool) -> None:
     async def ask_later(**arguments: Any) -> object:
         return ask(**arguments)
 
-    said, spent = written(gemini(ask_later if is_async else ask), settings={"temperature": 0.5})
+    said, spent = await written(
+        gemini(ask_later if is_async else ask), settings={"temperature": 0.5}
+    )
 
     (asked,) = given
     assert said == "The weather was spoken of."
@@ -83,7 +81,7 @@ def test_google_is_asked(is_async: bool) -> None:
     assert "hello" in asked["contents"][0]
 
 
-def test_bedrock_is_asked() -> None:
+async def test_bedrock_is_asked() -> None:
     """Settings are arguments of `converse`; cached tokens are counted as input."""
     given: list[dict[str, Any]] = []
 
@@ -91,7 +89,7 @@ def test_bedrock_is_asked() -> None:
         given.append(arguments)
         return CONVERSE
 
-    said, spent = written(bedrock(ask), settings={"inferenceConfig": {"maxTokens": 9}})
+    said, spent = await written(bedrock(ask), settings={"inferenceConfig": {"maxTokens": 9}})
 
     (asked,) = given
     assert said == "The weather was spoken of."
@@ -112,10 +110,10 @@ def test_bedrock_is_asked() -> None:
         bedrock(lambda **_: None),
     ],
 )
-def test_what_is_no_summary(client: object) -> None:
+async def test_what_is_no_summary(client: object) -> None:
     """An answer that was cut off or blocked, or that says nothing, is none."""
     with pytest.raises(SummarizerError):
-        written(client)
+        await written(client)
 
 
 def test_names_and_windows() -> None:
@@ -171,7 +169,7 @@ def _sdks(monkeypatch: pytest.MonkeyPatch) -> None:
         (bedrock, BotoCoreError("secret"), ModelError, "bedrock:m could not be asked: BotoCoreError"),
     ],
 )  # fmt: skip
-def test_failures(
+async def test_failures(
     make: Callable[..., Any], error: Exception, kind: type[Exception], says: str
 ) -> None:
     """What their SDKs raise is an error of the model, without the vendor's text."""
@@ -180,6 +178,6 @@ def test_failures(
         raise error
 
     with pytest.raises(kind, match=says) as caught:
-        written(make(ask))
+        await written(make(ask))
 
     assert "secret" not in f"{caught.value}"

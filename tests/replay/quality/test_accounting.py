@@ -9,13 +9,13 @@ from foldline.replay.quality.accounting import Accounting, account, invented
 from foldline.replay.quality.moments import Moment, Transcript, moments
 from foldline.replay.tape import Tape
 from foldline.testing.summarizer import ScriptedSummarizer
-from tests.replay.quality.conftest import MakeCall, MakeTape
+from tests.replay.quality.by_hand import call, tape_of
 
 
 _SHORT = HistoryReductionConfig(counting_unit="messages", target_count=2, summarization_threshold=2)
 
 
-def _tape(tape_of: MakeTape, call: MakeCall) -> Tape:
+def _tape() -> Tape:
     said = [Message.user("Find HAT170."), call(1, "find", '{"at": 2120, "flight_id": "HAT170"}')]
     said += [Message.tool("call-1", "HAT170 leaves at noon, as every day of this week does.")]
     for number in range(6):
@@ -28,9 +28,9 @@ def _last(tape: Tape, config: HistoryReductionConfig = _SHORT) -> Moment:
     return list(moments(tape, config))[-1]
 
 
-def test_all_that_is_folded_is_covered_once(call: MakeCall, tape_of: MakeTape) -> None:
+def test_all_that_is_folded_is_covered_once() -> None:
     """A rolling summary covers every message before the cut, and drops nothing after it."""
-    tape = _tape(tape_of, call)
+    tape = _tape()
     transcript, last = Transcript(tape), _last(tape)
 
     found = account(transcript, last)
@@ -40,9 +40,9 @@ def test_all_that_is_folded_is_covered_once(call: MakeCall, tape_of: MakeTape) -
     assert found.twice == 0
 
 
-def test_layers_cover_each_message_once(call: MakeCall, tape_of: MakeTape) -> None:
+def test_layers_cover_each_message_once() -> None:
     """Several layers lie side by side."""
-    tape = _tape(tape_of, call)
+    tape = _tape()
     transcript = Transcript(tape)
     last = _last(tape, replace(_SHORT, use_single_summary=False))
 
@@ -53,9 +53,9 @@ def test_layers_cover_each_message_once(call: MakeCall, tape_of: MakeTape) -> No
     assert found == Accounting(dropped=found.dropped, accounted=found.dropped)
 
 
-def test_a_gap_and_an_overlap_are_seen(call: MakeCall, tape_of: MakeTape) -> None:
+def test_a_gap_and_an_overlap_are_seen() -> None:
     """A message that no layer covers is not accounted for, and one that two cover is counted."""
-    tape = _tape(tape_of, call)
+    tape = _tape()
     transcript = Transcript(tape)
     last = _last(tape, replace(_SHORT, use_single_summary=False))
     assert last.state is not None
@@ -70,9 +70,9 @@ def test_a_gap_and_an_overlap_are_seen(call: MakeCall, tape_of: MakeTape) -> Non
     assert with_overlap.twice == transcript.tokens[first.end]
 
 
-def test_a_message_that_vanished_after_the_cut_is_seen(call: MakeCall, tape_of: MakeTape) -> None:
+def test_a_message_that_vanished_after_the_cut_is_seen() -> None:
     """What the view lacks after the cut is dropped without a cover, unless a note says so."""
-    tape = _tape(tape_of, call)
+    tape = _tape()
     transcript, last = Transcript(tape), _last(tape)
     before = account(transcript, last)
 
@@ -82,7 +82,7 @@ def test_a_message_that_vanished_after_the_cut_is_seen(call: MakeCall, tape_of: 
     assert found.accounted == before.accounted
 
 
-def test_a_clipped_result_is_accounted_for(call: MakeCall, tape_of: MakeTape) -> None:
+def test_a_clipped_result_is_accounted_for() -> None:
     """A result that the view shows as its head and tail is dropped, and its note covers it."""
     said = [Message.user("Read."), call(1, "read", '{"path": "a.py"}')]
     tape = tape_of([*said, Message.tool("call-1", "line of a file\n" * 400), Message.user("Well?")])
@@ -94,9 +94,9 @@ def test_a_clipped_result_is_accounted_for(call: MakeCall, tape_of: MakeTape) ->
     assert account(transcript, last) == Accounting(dropped=size, accounted=size)
 
 
-def test_invented_identifiers_are_found(call: MakeCall, tape_of: MakeTape) -> None:
+def test_invented_identifiers_are_found() -> None:
     """What no folded message has is invented; names and numbers of arguments have a source."""
-    tape = _tape(tape_of, call)
+    tape = _tape()
     last = _last(tape)
     assert last.state is not None
     text = "Summary of it\nHAT170, flight_id, 2120; messages 12-40, and XY9999."
@@ -120,9 +120,7 @@ def test_invented_identifiers_are_found(call: MakeCall, tape_of: MakeTape) -> No
         ("a/" * 30 + "app.py", True),
     ],
 )
-def test_a_path_may_have_its_source_in_parts(
-    call: MakeCall, tape_of: MakeTape, path: str, is_invented: bool
-) -> None:
+def test_a_path_may_have_its_source_in_parts(path: str, is_invented: bool) -> None:
     """
     A path may be a folder and what was listed there, or where a command ran, a folder and a name.
 
@@ -134,7 +132,7 @@ def test_a_path_may_have_its_source_in_parts(
         call(2, "bash", '{"command": "cd /work/site && mv web.py test/ && ls a"}'),
         Message.tool("call-2", "a"),
     ]
-    tape = tape_of([*said, *_tape(tape_of, call).messages])
+    tape = tape_of([*said, *_tape().messages])
     last = _last(tape)
     assert last.state is not None
     state = replace(last.state, summary_content=f"x\n{path}")
@@ -144,9 +142,9 @@ def test_a_path_may_have_its_source_in_parts(
     assert list(found.values()) == [is_invented]
 
 
-def test_the_digest_invents_nothing(call: MakeCall, tape_of: MakeTape) -> None:
+def test_the_digest_invents_nothing() -> None:
     """Every identifier of every summary of a session has a source; without a fold there is none."""
-    tape = _tape(tape_of, call)
+    tape = _tape()
     transcript = Transcript(tape)
 
     for one in moments(tape, _SHORT):
@@ -155,9 +153,9 @@ def test_the_digest_invents_nothing(call: MakeCall, tape_of: MakeTape) -> None:
         assert not any(is_invented for _, is_invented in found)
 
 
-def test_another_summarizer_can_write(call: MakeCall, tape_of: MakeTape) -> None:
+def test_another_summarizer_can_write() -> None:
     """The summaries are those of the summarizer that is given."""
-    tape = _tape(tape_of, call)
+    tape = _tape()
     text = "The user asks where rivers run, and the assistant says that river runs to the sea."
 
     last = list(moments(tape, _SHORT, summarizer=ScriptedSummarizer(repeat=text)))[-1]

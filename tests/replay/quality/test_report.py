@@ -10,7 +10,7 @@ from foldline.replay.quality.report import AGES, KEPT, Cell, QualityReport, qual
 from foldline.replay.quality.ways import DIGEST, LEDGER, WAYS
 from foldline.replay.tape import Tape
 from foldline.testing.summarizer import ScriptedSummarizer
-from tests.replay.quality.conftest import MakeCall, MakeTape
+from tests.replay.quality.by_hand import call, tape_of
 
 
 _SHORT = HistoryReductionConfig(
@@ -24,7 +24,7 @@ _NOTHING = "The user asks about a river, the stone, the market and the garden of
 
 
 @pytest.fixture
-def tape(call: MakeCall, tape_of: MakeTape) -> Tape:
+def tape() -> Tape:
     """Return a session whose last call needs a booking of the first message and a flight of the last."""
     said = [Message.user("My booking is HAT170. Never cancel the booking of my wife.")]
     said += [
@@ -98,7 +98,7 @@ def test_each_call_is_announced(tape: Tape) -> None:
     assert len(steps) == 9
 
 
-def test_a_session_without_a_call_counts_nothing(tape_of: MakeTape) -> None:
+def test_a_session_without_a_call_counts_nothing() -> None:
     """What never called a model is left out."""
     report = quality_of([tape_of([])], _SHORT)
 

@@ -4,10 +4,10 @@ from foldline.history.formats.wire import FAILED
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallResponsePart
 from foldline.replay.quality.trail import commits, edited_files, trail_of
-from tests.replay.quality.conftest import MakeCall
+from tests.replay.quality.by_hand import call
 
 
-def test_edited_files_are_those_written_to(call: MakeCall) -> None:
+def test_edited_files_are_those_written_to() -> None:
     """Calls that read, or failed, or name no file edit nothing; a file counts once."""
     failed = ToolCallResponsePart("call-4", (TextPart("no"), FAILED))
     said = [
@@ -24,7 +24,7 @@ def test_edited_files_are_those_written_to(call: MakeCall) -> None:
     assert edited_files(said) == ("src/a.py", "src/c.py")
 
 
-def test_a_file_is_marked_by_its_heading_label_or_item(call: MakeCall) -> None:
+def test_a_file_is_marked_by_its_heading_label_or_item() -> None:
     """A mark stands in the heading above, before the colon of the line, or beside the name."""
     said = [call(at, "edit", f'{{"path": "/w/src/{name}.py"}}') for at, name in enumerate("abcd")]
     text = (
@@ -37,7 +37,7 @@ def test_a_file_is_marked_by_its_heading_label_or_item(call: MakeCall) -> None:
     assert trail.marked == ("/w/src/a.py", "/w/src/b.py", "/w/src/d.py")
 
 
-def test_a_bare_name_must_tell_one_file(call: MakeCall) -> None:
+def test_a_bare_name_must_tell_one_file() -> None:
     """A name that two edited files have names neither; with its folder it names one."""
     said = [call(1, "edit", '{"path": "a/x.py"}'), call(2, "edit", '{"path": "b/x.py"}')]
 
@@ -46,7 +46,7 @@ def test_a_bare_name_must_tell_one_file(call: MakeCall) -> None:
     assert trail_of(said, "edited /w/a/x.py").named == ("a/x.py",)
 
 
-def test_a_record_marks_files_by_its_sections(call: MakeCall) -> None:
+def test_a_record_marks_files_by_its_sections() -> None:
     """What a record lists as created, edited or deleted is marked; what it lists as read is named."""
     said = [call(at, "edit", f'{{"path": "/w/src/{name}.py"}}') for at, name in enumerate("abcde")]
     record = (
@@ -61,7 +61,7 @@ def test_a_record_marks_files_by_its_sections(call: MakeCall) -> None:
     assert trail.marked == ("/w/src/a.py", "/w/src/b.py", "/w/src/c.py")
 
 
-def test_each_layer_marks_in_its_own_way(call: MakeCall) -> None:
+def test_each_layer_marks_in_its_own_way() -> None:
     """Of two summaries one may be a record and one prose; what is quoted beside them marks nothing."""
     said = [call(at, "edit", f'{{"path": "src/{name}.py"}}') for at, name in enumerate("abc")]
     layers = ("Record of 2 messages.\n## Files edited\n- src/: a.py", "Then b.py was changed.")
@@ -72,7 +72,7 @@ def test_each_layer_marks_in_its_own_way(call: MakeCall) -> None:
     assert trail.marked == ("src/a.py", "src/b.py")
 
 
-def test_commits_are_told_by_subject_or_hash(call: MakeCall) -> None:
+def test_commits_are_told_by_subject_or_hash() -> None:
     """A commit that printed its hash was made; one that printed none failed."""
     said = [
         call(1, "bash", '{"command": "git add -A && git commit -m \\"Drop the word index\\""}'),
@@ -88,7 +88,7 @@ def test_commits_are_told_by_subject_or_hash(call: MakeCall) -> None:
     assert trail_of(said, 'committed "Add a page"').told == ("Add a page",)
 
 
-def test_a_beginning_must_tell_one_commit(call: MakeCall) -> None:
+def test_a_beginning_must_tell_one_commit() -> None:
     """Of two commits whose subjects begin alike each needs its whole subject."""
     said = [
         call(1, "bash", '{"command": "git commit -m \\"Correct the page of figures\\""}'),

@@ -3,7 +3,8 @@
 import asyncio
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from itertools import product, takewhile
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 
 from foldline.errors import CommitUnknownError, StoreError
 from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.thread import ConversationThread
 from tests.depth import by_depth
-from tests.faults.failure import Trouble, failing
+from tests.faults.failure import Failures, Trouble, failing
 from tests.faults.operation import Kind
 from tests.faults.scratch import scratch
 from tests.threads.crashes.batch import said
@@ -21,7 +23,6 @@ from tests.threads.crashes.disk import DATABASE
 from tests.threads.crashes.promise import Promise, promise_of
 from tests.threads.crashes.script import Script
 from tests.threads.crashes.scripts import IN_PLACE, SCRIPTS, each
-from tests.threads.crashes.sight import Sights
 from tests.threads.crashes.trouble import Outcome, Plan, killed, tried
 from tests.threads.crashes.turns import SHARED
 
@@ -90,105 +91,80 @@ def test_failures_are_told(script: Script, step: int, troubles: Sequence[Trouble
     assert told["StoreError"] > told.total() / 8
 
 
-def test_failure_behind_a_commit_does_not_deny_it(folder: Path) -> None:
-    """Where a commit is made and SQLite then fails to fold its log back, it is acknowledged."""
-
-    async def commit() -> tuple[int, int]:
-        async with asyncio.timeout(60), SQLiteStore(folder / DATABASE) as store:
-            thread = await store.thread("talk")
-            # The first flush is the commit's own, the second begins the folding back.
-            failures.plan(Trouble.IO, number=2, kinds={Kind.SYNC})
-            await thread.add_messages(said("large", 2, padding=" oak" * 1_150_000))
-            failures.heal()
-            again = await store.thread("talk")
-            return failures.failed, again.count
-
+@asynccontextmanager
+async def _talking(folder: Path) -> AsyncGenerator[tuple[Failures, ConversationThread]]:
+    """Yield a thread in a store, and what fails its disk on demand."""
     with failing() as failures:
-        assert asyncio.run(commit()) == (1, 2)
+        async with asyncio.timeout(60), SQLiteStore(folder / DATABASE) as store:
+            yield failures, await store.thread("talk")
+
+
+async def test_failure_behind_a_commit_does_not_deny_it(folder: Path) -> None:
+    """Where a commit is made and SQLite then fails to fold its log back, it is acknowledged."""
+    async with _talking(folder) as (failures, thread):
+        # The first flush is the commit's own, the second begins the folding back.
+        failures.plan(Trouble.IO, number=2, kinds={Kind.SYNC})
+        await thread.add_messages(said("large", 2, padding=" oak" * 1_150_000))
+        failures.heal()
+        assert failures.failed == 1
+        await thread.refresh()
+        assert thread.count == 2
 
 
 @pytest.mark.parametrize("is_sticky", [False, True])
-def test_a_denied_commit_is_not_found_behind_a_kill(folder: Path, is_sticky: bool) -> None:
+async def test_a_denied_commit_is_not_found_behind_a_kill(folder: Path, is_sticky: bool) -> None:
     """
     Where a flush fails the commit is undone in the log too, or it is said that it may be there.
     """
+    async with _talking(folder) as (failures, thread):
+        await thread.add_messages(said("first", 1))
+        failures.plan(Trouble.IO, sticky=is_sticky, kinds={Kind.SYNC})
+        with pytest.raises(StoreError, match="SQLITE_IOERR_FSYNC") as caught:
+            await thread.add_messages(said("second", 2))
+        failures.heal()
+        found = killed(folder)
+        await thread.add_messages(said("third", 1))
 
-    async def commit() -> tuple[StoreError, Sights]:
-        async with asyncio.timeout(60), SQLiteStore(folder / DATABASE) as store:
-            thread = await store.thread("talk")
-            await thread.add_messages(said("first", 1))
-            failures.plan(Trouble.IO, sticky=is_sticky, kinds={Kind.SYNC})
-            with pytest.raises(StoreError) as caught:
-                await thread.add_messages(said("second", 2))
-            failures.heal()
-            found = killed(folder)
-            await thread.add_messages(said("third", 1))
-            return caught.value, found
-
-    with failing() as failures:
-        error, found = asyncio.run(commit())
-
-    assert type(error) is (CommitUnknownError if is_sticky else StoreError)
-    assert "SQLITE_IOERR_FSYNC" in str(error)
+    assert type(caught.value) is (CommitUnknownError if is_sticky else StoreError)
     assert is_sticky or len(found.threads["talk"].labels) == 1
 
 
-def test_a_rest_of_a_failed_commit_is_gone_before_the_next(folder: Path) -> None:
+async def test_a_rest_of_a_failed_commit_is_gone_before_the_next(folder: Path) -> None:
     """
     While a failed commit may still be in the log, none is denied; then it is written over first.
     """
-
-    async def commit() -> Sights:
-        async with asyncio.timeout(60), SQLiteStore(folder / DATABASE) as store:
-            thread = await store.thread("talk")
-            await thread.add_messages(said("first", 1))
-            for trouble, kind in ((Trouble.IO, Kind.SYNC), (Trouble.FULL, Kind.WRITE)):
-                failures.plan(trouble, sticky=True, kinds={kind})
-                with pytest.raises(CommitUnknownError, match="could not be undone"):
-                    await thread.add_messages(said("second", 2))
-            failures.heal()
-            await thread.add_messages(said("third", 1))
-            failures.plan(Trouble.FULL, sticky=True)
-            with pytest.raises(StoreError) as caught:
-                await thread.add_messages(said("fourth", 1))
-            failures.heal()
-            assert type(caught.value) is StoreError
-            return killed(folder)
-
-    with failing() as failures:
-        found = asyncio.run(commit())
-
-    assert len(found.threads["talk"].labels) == 2
+    async with _talking(folder) as (failures, thread):
+        await thread.add_messages(said("first", 1))
+        for trouble, kind in ((Trouble.IO, Kind.SYNC), (Trouble.FULL, Kind.WRITE)):
+            failures.plan(trouble, sticky=True, kinds={kind})
+            with pytest.raises(CommitUnknownError, match="could not be undone"):
+                await thread.add_messages(said("second", 2))
+        failures.heal()
+        await thread.add_messages(said("third", 1))
+        failures.plan(Trouble.FULL, sticky=True)
+        with pytest.raises(StoreError) as caught:
+            await thread.add_messages(said("fourth", 1))
+        failures.heal()
+        assert type(caught.value) is StoreError
+        assert len(killed(folder).threads["talk"].labels) == 2
 
 
 @pytest.mark.parametrize("trouble", [Trouble.FULL, Trouble.SHORT])
-def test_a_full_disk_is_told_as_one(folder: Path, trouble: Trouble) -> None:
+async def test_a_full_disk_is_told_as_one(folder: Path, trouble: Trouble) -> None:
     """A commit for which there is no room was not made, and the error says why."""
-
-    async def commit() -> None:
-        async with asyncio.timeout(60), SQLiteStore(folder / DATABASE) as store:
-            thread = await store.thread("talk")
-            failures.plan(trouble, sticky=True)
-            try:
-                await thread.add_messages(said("first", 1))
-            finally:
-                failures.heal()
-
-    with failing() as failures, pytest.raises(StoreError, match="disk is full") as caught:
-        asyncio.run(commit())
+    async with _talking(folder) as (failures, thread):
+        failures.plan(trouble, sticky=True)
+        with pytest.raises(StoreError, match="disk is full") as caught:
+            await thread.add_messages(said("first", 1))
+        failures.heal()
 
     assert type(caught.value) is StoreError
     assert "connection" not in str(caught.value)
 
 
-def test_foreign_failures_are_told(folder: Path) -> None:
+async def test_foreign_failures_are_told(folder: Path) -> None:
     """A folder that is absent and a lock that cannot be opened end in an error, never in a wait."""
-
-    async def open_at(path: Path) -> None:
-        async with asyncio.timeout(60), SQLiteStore(path):
-            pass
-
     (folder / f"{DATABASE}.lock").mkdir()
     for path in (folder / "absent" / DATABASE, folder / DATABASE, folder):
         with pytest.raises(StoreError):
-            asyncio.run(open_at(path))
+            await asyncio.wait_for(SQLiteStore(path).open(), 60)

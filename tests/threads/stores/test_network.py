@@ -278,24 +278,11 @@ async def found_in(
     return {str(case): wrong for case, wrong in zip(cases, found, strict=True) if wrong}
 
 
-def broken_calls(cases: Sequence[Case], server: Server) -> dict[str, set[str]]:
+async def broken_calls(cases: Sequence[Case], server: Server) -> dict[str, set[str]]:
     """Return which promises are broken in which of *cases*, all in one place."""
-
-    async def judged() -> dict[str, set[str]]:
-        place = server.place()
-        async with place.make(place.socket.parent, PATIENCE) as witness:
-            return await found_in(cases, lambda case: broken_in(case, place, witness))
-
-    return asyncio.run(judged())
-
-
-def broken_openings(cases: Sequence[Case], server: Server) -> dict[str, set[str]]:
-    """Return which promises are broken in which of *cases*, each in a place of its own."""
-
-    async def judged() -> dict[str, set[str]]:
-        return await found_in(cases, lambda case: broken_in_opening(case, server.place()))
-
-    return asyncio.run(judged())
+    place = server.place()
+    async with place.make(place.socket.parent, PATIENCE) as witness:
+        return await found_in(cases, lambda case: broken_in(case, place, witness))
 
 
 def sample(cases: Sequence[Case], fault: Fault, stride: int) -> Sequence[Case]:
@@ -307,9 +294,11 @@ def sample(cases: Sequence[Case], fault: Fault, stride: int) -> Sequence[Case]:
 @_SAMPLED
 @_EACH_KIND
 @_EACH_FAULT
-def test_broken_call_is_reported(kind: str, fault: Fault, stride: int, server: Server) -> None:
+async def test_broken_call_is_reported(
+    kind: str, fault: Fault, stride: int, server: Server
+) -> None:
     """If a connection breaks once, a call is done or not, says which, and the next ones work."""
-    assert broken_calls(sample(calls(server, kind, fault), fault, stride), server) == {}
+    assert await broken_calls(sample(calls(server, kind, fault), fault, stride), server) == {}
 
 
 @pytest.mark.slow
@@ -324,20 +313,21 @@ def test_broken_call_is_reported(kind: str, fault: Fault, stride: int, server: S
     ],
     ids=lambda fault: fault.value,
 )
-def test_network_that_is_gone(kind: str, fault: Fault, server: Server) -> None:
+async def test_network_that_is_gone(kind: str, fault: Fault, server: Server) -> None:
     """If nothing passes any more a call ends in time, and claims no more than it knows."""
     # In the last request, which is the one that writes.
     last = {case.name: case._replace(lasts=True) for case in calls(server, kind, fault)}
 
-    assert broken_calls([*last.values()], server) == {}
+    assert await broken_calls([*last.values()], server) == {}
 
 
 @pytest.mark.slow
 @_SAMPLED
 @_EACH_KIND
 @_EACH_FAULT_ON_THE_WAY
-def test_broken_opening(kind: str, fault: Fault, stride: int, server: Server) -> None:
+async def test_broken_opening(kind: str, fault: Fault, stride: int, server: Server) -> None:
     """If a connection breaks while a store is opened, it is open or can be opened again."""
     cases = sample(openings(server, kind, fault), fault, stride)
 
-    assert broken_openings(cases, server) == {}
+    # Each has a place of its own.
+    assert await found_in(cases, lambda case: broken_in_opening(case, server.place())) == {}

@@ -41,22 +41,20 @@ def sessions(dsn: str) -> int:
     return 0 if row is None else row[0]
 
 
-def test_restart_between_calls_heals(postgres_server: PostgresServer, postgres_dsn: str) -> None:
+async def test_restart_between_calls_heals(
+    postgres_server: PostgresServer, postgres_dsn: str
+) -> None:
     """
     A server that was restarted between two calls is not even noticed, with many connections open.
     """
-
-    async def live() -> int:
-        async with PostgresStore(postgres_dsn, pool_size=6) as store:
-            threads = await asyncio.gather(*(store.thread(f"t{n}") for n in range(6)))
-            for restart in (postgres_server.restart, postgres_server.kill):
-                await asyncio.to_thread(restart)
-                if postgres_server.pid is None:
-                    await asyncio.to_thread(postgres_server.start)
-                await asyncio.gather(*(one.add_message(Message.user("x")) for one in threads))
-            return sum([len(await texts(postgres_dsn, one.id)) for one in threads])
-
-    assert asyncio.run(live()) == 12
+    async with PostgresStore(postgres_dsn, pool_size=6) as store:
+        threads = await asyncio.gather(*(store.thread(f"t{n}") for n in range(6)))
+        for restart in (postgres_server.restart, postgres_server.kill):
+            await asyncio.to_thread(restart)
+            if postgres_server.pid is None:
+                await asyncio.to_thread(postgres_server.start)
+            await asyncio.gather(*(one.add_message(Message.user("x")) for one in threads))
+        assert sum([len(await texts(postgres_dsn, one.id)) for one in threads]) == 12
 
 
 @pytest.mark.slow
@@ -118,30 +116,26 @@ async def test_locked_thread(postgres_dsn: str) -> None:
     assert await texts(postgres_dsn) == ["y"]
 
 
-def test_deadlock_is_tried_again(postgres_dsn: str) -> None:
+async def test_deadlock_is_tried_again(postgres_dsn: str) -> None:
     """A commit that the server rolled back because of a deadlock is made again."""
-
-    async def live() -> int:
-        async with PostgresStore(postgres_dsn) as store:
-            thread = await store.thread("t")
-            link = store.context.storage.link  # type: ignore[attr-defined]
-            with psycopg.connect(postgres_dsn) as other:
-                other.execute(
-                    "CREATE TABLE foldline.trouble (at timestamptz DEFAULT clock_timestamp());"
-                    "CREATE SEQUENCE foldline.tries;"
-                    "CREATE FUNCTION foldline.trouble() RETURNS trigger LANGUAGE plpgsql AS $$ "
-                    "BEGIN IF nextval('foldline.tries') < 3 THEN "
-                    "RAISE EXCEPTION 'x' USING ERRCODE = '40P01'; END IF; RETURN NEW; END $$;"
-                    "CREATE TRIGGER trouble BEFORE INSERT ON foldline.rows "
-                    "FOR EACH ROW EXECUTE FUNCTION foldline.trouble()"
-                )
-            await thread.add_message(Message.user("x"))
-            link.sql = {**link.sql, "ask": b"SELECT last_value FROM foldline.tries"}
-            ((tries,),) = await link.ask("ask", {})
-            return int(tries)
-
-    assert asyncio.run(live()) == 3
-    assert asyncio.run(texts(postgres_dsn)) == ["x"]
+    async with PostgresStore(postgres_dsn) as store:
+        thread = await store.thread("t")
+        link = store.context.storage.link  # type: ignore[attr-defined]
+        with psycopg.connect(postgres_dsn) as other:
+            other.execute(
+                "CREATE TABLE foldline.trouble (at timestamptz DEFAULT clock_timestamp());"
+                "CREATE SEQUENCE foldline.tries;"
+                "CREATE FUNCTION foldline.trouble() RETURNS trigger LANGUAGE plpgsql AS $$ "
+                "BEGIN IF nextval('foldline.tries') < 3 THEN "
+                "RAISE EXCEPTION 'x' USING ERRCODE = '40P01'; END IF; RETURN NEW; END $$;"
+                "CREATE TRIGGER trouble BEFORE INSERT ON foldline.rows "
+                "FOR EACH ROW EXECUTE FUNCTION foldline.trouble()"
+            )
+        await thread.add_message(Message.user("x"))
+        link.sql = {**link.sql, "ask": b"SELECT last_value FROM foldline.tries"}
+        ((tries,),) = await link.ask("ask", {})
+        assert tries == 3
+    assert await texts(postgres_dsn) == ["x"]
 
 
 async def test_few_connections(postgres_dsn: str) -> None:
@@ -162,53 +156,43 @@ async def test_few_connections(postgres_dsn: str) -> None:
     assert len(done) == 3
 
 
-def test_cancelled_calls_return_their_connections(postgres_dsn: str) -> None:
+async def test_cancelled_calls_return_their_connections(postgres_dsn: str) -> None:
     """A read that is cancelled keeps no connection, and a write that is cancelled is finished."""
-
-    async def live() -> int:
-        async with PostgresStore(postgres_dsn, pool_size=2, timeout=2.0) as store:
-            thread = await store.thread("t")
-            link = store.context.storage.link  # type: ignore[attr-defined]
-            link.sql = {**link.sql, "sleep": b"SELECT pg_sleep(60)"}
-            for _ in range(4):
-                reading = asyncio.create_task(link.ask("sleep", {}))
-                await asyncio.sleep(0.05)
-                reading.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await reading
-            writing = asyncio.create_task(thread.add_message(Message.user("x")))
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            writing.cancel()
-            await asyncio.gather(writing, return_exceptions=True)
-            await thread.refresh()
-            return thread.head.count
-
-    assert asyncio.run(live()) in {0, 1}
+    async with PostgresStore(postgres_dsn, pool_size=2, timeout=2.0) as store:
+        thread = await store.thread("t")
+        link = store.context.storage.link  # type: ignore[attr-defined]
+        link.sql = {**link.sql, "sleep": b"SELECT pg_sleep(60)"}
+        for _ in range(4):
+            reading = asyncio.create_task(link.ask("sleep", {}))
+            await asyncio.sleep(0.05)
+            reading.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await reading
+        writing = asyncio.create_task(thread.add_message(Message.user("x")))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        await thread.refresh()
+        assert thread.head.count in {0, 1}
 
 
 @pytest.mark.parametrize("times", [1, 3])
-def test_a_thread_knows_its_cancelled_commits(postgres_dsn: str, times: int) -> None:
+async def test_a_thread_knows_its_cancelled_commits(postgres_dsn: str, times: int) -> None:
     """After a commit that was cancelled, at any time, a thread object stands where the store does."""
-
-    async def live() -> list[tuple[int, int]]:
-        counts = list[tuple[int, int]]()
-        async with PostgresStore(postgres_dsn, pool_size=2) as store:
-            for waits in range(12):
-                thread = await store.thread(f"t{waits}")
-                writing = asyncio.create_task(thread.add_message(Message.user("x")))
-                for _ in range(waits):
-                    await asyncio.sleep(0)
-                for _ in range(times):
-                    writing.cancel()
-                    await asyncio.sleep(0)
-                await asyncio.wait([writing])
-                known = thread.count
-                await thread.refresh()
-                counts.append((known, thread.count))
-        return counts
-
-    assert {known == there for known, there in asyncio.run(live())} == {True}
+    async with PostgresStore(postgres_dsn, pool_size=2) as store:
+        for waits in range(12):
+            thread = await store.thread(f"t{waits}")
+            writing = asyncio.create_task(thread.add_message(Message.user("x")))
+            for _ in range(waits):
+                await asyncio.sleep(0)
+            for _ in range(times):
+                writing.cancel()
+                await asyncio.sleep(0)
+            await asyncio.wait([writing])
+            known = thread.count
+            await thread.refresh()
+            assert thread.count == known
 
 
 @pytest.mark.parametrize(

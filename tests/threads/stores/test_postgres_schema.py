@@ -61,41 +61,37 @@ def execute(dsn: str, script: str) -> None:
         connection.execute(script.encode())
 
 
-def write(dsn: str, **options: object) -> list[str]:
+async def write(dsn: str, **options: object) -> list[str]:
     """Write a message to the thread `t`; return what is in it."""
-
-    async def live() -> list[str]:
-        async with PostgresStore(dsn, **options) as store:  # type: ignore[arg-type]
-            thread = await store.thread("t")
-            await thread.add_message(Message.user("x"))
-            return [message.text for message in await thread.get_messages()]
-
-    return asyncio.run(live())
+    async with PostgresStore(dsn, **options) as store:  # type: ignore[arg-type]
+        thread = await store.thread("t")
+        await thread.add_message(Message.user("x"))
+        return [message.text for message in await thread.get_messages()]
 
 
-def test_a_new_store_has_the_tables(postgres_dsn: str) -> None:
+async def test_a_new_store_has_the_tables(postgres_dsn: str) -> None:
     """A new store has the tables of flat rows and no others."""
-    write(postgres_dsn)
+    await write(postgres_dsn)
 
     tables = {name for kind, name, _ in catalog(postgres_dsn) if kind == "table"}
     assert tables == {"documents", "epochs", "migrations", "rows", "threads"}
 
 
 @pytest.mark.parametrize("name", ["postgres-1", "postgres-2"])
-def test_an_older_store_becomes_a_new_one(postgres_dsn: str, name: str) -> None:
+async def test_an_older_store_becomes_a_new_one(postgres_dsn: str, name: str) -> None:
     """After a migration from any format the tables, indexes and functions are those of a new store."""
     materialize_postgres(name, postgres_dsn)
-    write(postgres_dsn, schema="fresh")
+    await write(postgres_dsn, schema="fresh")
     assert catalog(postgres_dsn) != catalog(postgres_dsn, "fresh")
 
-    assert write(postgres_dsn) == ["x"]
+    assert await write(postgres_dsn) == ["x"]
     assert catalog(postgres_dsn) == catalog(postgres_dsn, "fresh")
 
 
-def test_a_store_that_noted_no_due_folds_keeps_what_it_holds(postgres_dsn: str) -> None:
+async def test_a_store_that_noted_no_due_folds_keeps_what_it_holds(postgres_dsn: str) -> None:
     """A schema of format 3 gets due times and leases, with its threads as they were."""
-    write(postgres_dsn)
-    write(postgres_dsn, schema="fresh")
+    await write(postgres_dsn)
+    await write(postgres_dsn, schema="fresh")
     execute(
         postgres_dsn,
         """
@@ -107,27 +103,23 @@ def test_a_store_that_noted_no_due_folds_keeps_what_it_holds(postgres_dsn: str) 
         """,
     )
 
-    assert write(postgres_dsn) == ["x", "x"]
+    assert await write(postgres_dsn) == ["x", "x"]
     assert catalog(postgres_dsn) == catalog(postgres_dsn, "fresh")
 
 
-def answers_of(dsn: str) -> dict[str, Json]:
+async def answers_of(dsn: str) -> dict[str, Json]:
     """Return everything that can be read at *dsn*."""
-
-    async def live() -> dict[str, Json]:
-        async with open_store("postgres-2", dsn) as store:
-            return await answers(store)
-
-    return asyncio.run(live())
+    async with open_store("postgres-2", dsn) as store:
+        return await answers(store)
 
 
-def test_a_killed_migration_is_made_again(
+async def test_a_killed_migration_is_made_again(
     postgres_server: PostgresServer, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A migration that ends after some threads leaves the old store, and the next open makes it."""
     with postgres_server.database() as other:
         materialize_postgres("postgres-2", other)
-        wanted = answers_of(other)
+        wanted = await answers_of(other)
     materialize_postgres("postgres-2", postgres_dsn)
     old, done = catalog(postgres_dsn), list[object]()
 
@@ -140,14 +132,14 @@ def test_a_killed_migration_is_made_again(
     with monkeypatch.context() as patch:
         patch.setattr(schema, "flatten", die)
         with pytest.raises(KeyboardInterrupt):
-            write(postgres_dsn)
+            await write(postgres_dsn)
     assert catalog(postgres_dsn) == old
 
-    assert answers_of(postgres_dsn) == wanted
+    assert await answers_of(postgres_dsn) == wanted
 
 
 @pytest.mark.slow
-def test_a_long_migration_has_no_deadline(
+async def test_a_long_migration_has_no_deadline(
     postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A migration may take longer than a call, as long as the server answers."""
@@ -161,7 +153,7 @@ def test_a_long_migration_has_no_deadline(
 
     monkeypatch.setattr(schema, "flatten", slow)
 
-    assert write(postgres_dsn, timeout=2.0) == ["x"]
+    assert await write(postgres_dsn, timeout=2.0) == ["x"]
     assert sum(slept) > 2.0
 
 
@@ -172,7 +164,7 @@ def test_processes_that_begin_at_once(postgres_dsn: str) -> None:
     said = [process.communicate(timeout=60)[1] for process in running]
 
     assert [process.returncode for process in running] == [0, 0, 0], said
-    assert write(postgres_dsn) == ["x"] * 4
+    assert asyncio.run(write(postgres_dsn)) == ["x"] * 4
 
 
 async def test_tasks_that_open_one_store(postgres_dsn: str) -> None:
@@ -188,20 +180,20 @@ async def test_tasks_that_open_one_store(postgres_dsn: str) -> None:
     assert (count, {task.get_name() for task in left}) == (0, set())
 
 
-def test_newer_store_is_refused(postgres_dsn: str) -> None:
+async def test_newer_store_is_refused(postgres_dsn: str) -> None:
     """Tables of a newer foldline are refused and stay as they are."""
-    write(postgres_dsn)
+    await write(postgres_dsn)
     execute(postgres_dsn, "INSERT INTO foldline.migrations (number) VALUES (99)")
     made = catalog(postgres_dsn)
 
     with pytest.raises(StoreVersionError) as caught:
-        write(postgres_dsn)
+        await write(postgres_dsn)
 
     assert (caught.value.found, caught.value.known) == (99, migrations(PACKAGE)[-1][0])
     assert catalog(postgres_dsn) == made
 
 
-def test_failed_migration_leaves_nothing(postgres_dsn: str) -> None:
+async def test_failed_migration_leaves_nothing(postgres_dsn: str) -> None:
     """
     If a table of another program is in the way nothing is made, and the error says what to do.
     """
@@ -209,15 +201,15 @@ def test_failed_migration_leaves_nothing(postgres_dsn: str) -> None:
     made = catalog(postgres_dsn)
 
     with pytest.raises(StoreError, match="choose another schema"):
-        write(postgres_dsn)
+        await write(postgres_dsn)
 
     assert catalog(postgres_dsn) == made
-    assert write(postgres_dsn, schema="other") == ["x"]
+    assert await write(postgres_dsn, schema="other") == ["x"]
 
 
-def test_a_user_without_rights_to_make_tables(postgres_dsn: str) -> None:
+async def test_a_user_without_rights_to_make_tables(postgres_dsn: str) -> None:
     """A user who may not create tables uses those that are there, and gets an error without them."""
-    write(postgres_dsn)
+    await write(postgres_dsn)
     execute(
         postgres_dsn,
         "CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA foldline TO guest; "
@@ -226,28 +218,25 @@ def test_a_user_without_rights_to_make_tables(postgres_dsn: str) -> None:
     guest = postgres_dsn.replace("postgres@", "guest@")
 
     try:
-        assert write(guest) == ["x", "x"]
+        assert await write(guest) == ["x", "x"]
         with pytest.raises(StoreError, match="may not use or create the tables"):
-            write(guest, schema="other")
+            await write(guest, schema="other")
     finally:
         execute(postgres_dsn, "DROP OWNED BY guest; DROP ROLE guest")
 
 
 @pytest.mark.parametrize(("durability", "shown"), [("full", "on"), ("relaxed", "off")])
 @pytest.mark.parametrize("default", ["on", "off"])
-def test_durability(postgres_dsn: str, durability: str, shown: str, default: str) -> None:
+async def test_durability(postgres_dsn: str, durability: str, shown: str, default: str) -> None:
     """A full store waits for the disk and a relaxed one does not, whatever the default of the database is."""
     name = postgres_dsn.partition("@/")[2].partition("?")[0]
     execute(postgres_dsn, f"ALTER DATABASE {name} SET synchronous_commit = {default}")
 
-    async def live() -> str:
-        async with PostgresStore(postgres_dsn, durability=durability) as store:  # type: ignore[arg-type]
-            link = store.context.storage.link  # type: ignore[attr-defined]
-            link.sql = {**link.sql, "ask": b"SELECT current_setting('synchronous_commit')"}
-            ((value,),) = await link.ask("ask", {})
-            return str(value)
-
-    assert asyncio.run(live()) == shown
+    async with PostgresStore(postgres_dsn, durability=durability) as store:  # type: ignore[arg-type]
+        link = store.context.storage.link  # type: ignore[attr-defined]
+        link.sql = {**link.sql, "ask": b"SELECT current_setting('synchronous_commit')"}
+        ((value,),) = await link.ask("ask", {})
+        assert str(value) == shown
 
 
 @pytest.mark.parametrize(

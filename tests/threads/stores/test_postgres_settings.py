@@ -1,6 +1,5 @@
 """A PostgreSQL with odd settings of the database or the user."""
 
-import asyncio
 from collections.abc import Iterator
 
 import psycopg
@@ -75,11 +74,9 @@ def odd_dsn(postgres_server: PostgresServer) -> Iterator[str]:
         for place, one in enumerate(StorageConformance.checks())
     ],
 )
-def test_odd_settings_break_no_promise(odd_dsn: str, check: StorageCheck) -> None:
+async def test_odd_settings_break_no_promise(odd_dsn: str, check: StorageCheck) -> None:
     """With any settings of the database, every promise of a storage is kept."""
-    assert asyncio.run(
-        StorageConformance(lambda: PostgresStore(odd_dsn).context.storage).prove(check)
-    )
+    assert await StorageConformance(lambda: PostgresStore(odd_dsn).context.storage).prove(check)
 
 
 async def test_a_database_that_is_read_only(postgres_dsn: str) -> None:

@@ -74,13 +74,9 @@ def execute(dsn: str, script: str) -> None:
 
 
 @pytest.mark.parametrize("check", StorageConformance.checks(), ids=lambda one: one.name)
-def test_conformance(dsn: str, check: StorageCheck) -> None:
+async def test_conformance(dsn: str, check: StorageCheck) -> None:
     """PostgreSQL keeps every promise of a storage, and nothing is left of what a check wrote."""
-    applies = asyncio.run(
-        StorageConformance(lambda: PostgresStore(dsn).context.storage).prove(check)
-    )
-
-    assert applies
+    assert await StorageConformance(lambda: PostgresStore(dsn).context.storage).prove(check)
     assert counts(dsn) == NOTHING
 
 
@@ -96,7 +92,7 @@ async def disturb(store: PostgresStore, thread: ConversationThread, way: str) ->
 
 
 @pytest.mark.parametrize("way", ["delete", "clear", "rewind"])
-def test_forks_of_a_thread_that_changes(dsn: str, way: str) -> None:
+async def test_forks_of_a_thread_that_changes(dsn: str, way: str) -> None:
     """A fork that races with a change of its source has every row of it, or is refused."""
 
     async def race(store: PostgresStore) -> None:
@@ -115,17 +111,14 @@ def test_forks_of_a_thread_that_changes(dsn: str, way: str) -> None:
                 assert isinstance(fork, ThreadConflictError | ThreadNotFoundError), fork
         await store.delete("t")
 
-    async def live() -> None:
-        async with PostgresStore(dsn, pool_size=6) as store:
-            for _ in range(10):
-                await race(store)
-
-    asyncio.run(live())
+    async with PostgresStore(dsn, pool_size=6) as store:
+        for _ in range(10):
+            await race(store)
 
     assert counts(dsn) == NOTHING
 
 
-def test_forks_in_a_circle(dsn: str) -> None:
+async def test_forks_in_a_circle(dsn: str) -> None:
     """Threads that are forked into each other's names, written to and deleted never deadlock."""
 
     async def turn(store: PostgresStore, number: int) -> None:
@@ -138,12 +131,10 @@ def test_forks_in_a_circle(dsn: str) -> None:
             return_exceptions=True,
         )
 
-    async def live() -> list[object]:
-        async with PostgresStore(dsn) as store:
-            work = [turn(store, number) for number in range(40)]
-            return list(await asyncio.gather(*work, return_exceptions=True))
-
-    refusals = {type(one) for one in asyncio.run(live()) if one is not None}
+    async with PostgresStore(dsn) as store:
+        work = [turn(store, number) for number in range(40)]
+        ends = await asyncio.gather(*work, return_exceptions=True)
+    refusals = {type(one) for one in ends if one is not None}
 
     assert refusals <= {ThreadConflictError, ThreadNotFoundError}
     with psycopg.connect(dsn) as connection:
@@ -198,14 +189,13 @@ async def test_a_deletion_that_waited_compares_what_is_there(
     assert (error.expected, error.actual) == (1, actual)
 
 
-def test_a_deletion_that_waited_for_nothing_is_made(dsn: str) -> None:
+async def test_a_deletion_that_waited_for_nothing_is_made(dsn: str) -> None:
     """If that transaction is rolled back, the thread is still as it was read and is deleted."""
+    async with waiting(dsn, "UPDATE threads SET head = 'other' WHERE id = 't'") as (
+        other,
+        deleting,
+    ):
+        await other.rollback()
+        assert await deleting
 
-    async def live() -> bool:
-        change = "UPDATE threads SET head = 'other' WHERE id = 't'"
-        async with waiting(dsn, change) as (other, deleting):
-            await other.rollback()
-            return await deleting
-
-    assert asyncio.run(live())
     assert counts(dsn) == NOTHING

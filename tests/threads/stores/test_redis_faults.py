@@ -29,25 +29,21 @@ async def said(url: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("redis_url")
-def test_cancelled_reads_leave_the_way_clear(redis_server: RedisServer) -> None:
+async def test_cancelled_reads_leave_the_way_clear(redis_server: RedisServer) -> None:
     """No answer to a read that was cancelled is taken for that to another one."""
-
-    async def live() -> list[str]:
-        async with RedisStore(redis_server.url) as store:
-            for name in ("t", "u"):
-                await (await store.thread(name)).add_message(Message.user(name))
-            for turn in range(60):
-                attempt = asyncio.create_task(store.find("u"))
-                await asyncio.sleep(turn * 0.00001)
-                attempt.cancel()
-                with suppress(asyncio.CancelledError):
-                    await attempt
-                thread = await store.find("t")
-                assert thread is not None
-                assert thread.id == "t"
-            return [one.text for one in await (await store.thread("t")).get_messages()]
-
-    assert asyncio.run(live()) == ["t"]
+    async with RedisStore(redis_server.url) as store:
+        for name in ("t", "u"):
+            await (await store.thread(name)).add_message(Message.user(name))
+        for turn in range(60):
+            attempt = asyncio.create_task(store.find("u"))
+            await asyncio.sleep(turn * 0.00001)
+            attempt.cancel()
+            with suppress(asyncio.CancelledError):
+                await attempt
+            thread = await store.find("t")
+            assert thread is not None
+            assert thread.id == "t"
+        assert [one.text for one in await (await store.thread("t")).get_messages()] == ["t"]
 
 
 class Crashes:
@@ -125,22 +121,18 @@ def test_kills_take_the_newest() -> None:
         assert kept == part[: len(kept)]
 
 
-def test_heals_after_a_restart(redis_server: RedisServer, redis_url: str) -> None:
+async def test_heals_after_a_restart(redis_server: RedisServer, redis_url: str) -> None:
     """An open store and its threads go on after a restart, in which Redis forgets all scripts."""
-
-    async def live() -> list[str]:
-        async with RedisStore(redis_url) as store:
-            thread = await store.thread("t")
-            await thread.add_message(Message.user("one"))
-            redis_server.restart()
-            # The event loop was held up and has to hear of it.
-            await asyncio.sleep(0.01)
-            await thread.add_message(Message.user("two"))
-            await tell(redis_url, "SCRIPT", "FLUSH")
-            await thread.add_message(Message.user("three"))
-            return [one.text for one in await thread.get_messages()]
-
-    assert asyncio.run(live()) == ["one", "two", "three"]
+    async with RedisStore(redis_url) as store:
+        thread = await store.thread("t")
+        await thread.add_message(Message.user("one"))
+        redis_server.restart()
+        # The event loop was held up and has to hear of it.
+        await asyncio.sleep(0.01)
+        await thread.add_message(Message.user("two"))
+        await tell(redis_url, "SCRIPT", "FLUSH")
+        await thread.add_message(Message.user("three"))
+        assert [one.text for one in await thread.get_messages()] == ["one", "two", "three"]
 
 
 async def test_stopped_redis(redis_server: RedisServer, redis_url: str) -> None:
@@ -170,46 +162,35 @@ async def test_stopped_redis(redis_server: RedisServer, redis_url: str) -> None:
     assert await said(redis_url) == ["before", "after"]
 
 
-def test_emptied_redis(redis_server: RedisServer, redis_url: str) -> None:
+async def test_emptied_redis(redis_server: RedisServer, redis_url: str) -> None:
     """A Redis that has lost everything is used again: the old thread is gone, new ones are made."""
-
-    async def live() -> list[str]:
-        async with RedisStore(redis_url) as store:
-            thread = await store.thread("t")
-            redis_server.flush()
-            with pytest.raises(ThreadNotFoundError):
-                await thread.add_message(Message.user("lost"))
-            new = await store.thread("t")
-            await new.add_message(Message.user("new"))
-            return await store.tenants()
-
-    assert asyncio.run(live()) == ["default"]
-    assert asyncio.run(said(redis_url)) == ["new"]
+    async with RedisStore(redis_url) as store:
+        thread = await store.thread("t")
+        redis_server.flush()
+        with pytest.raises(ThreadNotFoundError):
+            await thread.add_message(Message.user("lost"))
+        new = await store.thread("t")
+        await new.add_message(Message.user("new"))
+        assert await store.tenants() == ["default"]
+    assert await said(redis_url) == ["new"]
 
 
-def test_full_redis() -> None:
+async def test_full_redis() -> None:
     """
     A Redis without memory refuses commits as a whole, lets threads be deleted, and then works.
     """
-
-    async def live(url: str) -> tuple[bool, list[str]]:
-        async with RedisStore(url) as store:
+    with RedisServer() as server:
+        async with RedisStore(server.url) as store:
             thread = await store.thread("t")
             other = await store.thread("other")
             for _ in range(20):
                 await other.add_message(Message.user("x" * 1_000_000))
-            before = await image(url)
-            await tell(url, "CONFIG", "SET", "maxmemory", "12mb")
+            before = await image(server.url)
+            await tell(server.url, "CONFIG", "SET", "maxmemory", "12mb")
             with pytest.raises(StoreError, match="maxmemory") as caught:
                 await thread.add_messages([Message.user(SECRET)] * 50)
             assert SECRET not in str(caught.value)
-            unchanged = await image(url) == before
+            assert await image(server.url) == before
             await store.delete("other")
             await thread.add_message(Message.user("works"))
-        return unchanged, await said(url)
-
-    with RedisServer() as server:
-        unchanged, texts = asyncio.run(live(server.url))
-
-    assert unchanged
-    assert texts == ["works"]
+        assert await said(server.url) == ["works"]

@@ -55,70 +55,54 @@ async def test_late_making_makes_nothing(redis_server: RedisServer, redis_url: s
         await storage.close()
 
 
-def test_late_deletion_deletes_nothing(redis_server: RedisServer, redis_url: str) -> None:
+async def test_late_deletion_deletes_nothing(redis_server: RedisServer, redis_url: str) -> None:
     """A deletion that arrives after it was given up leaves the thread."""
-
-    async def live() -> int:
-        async with (
-            wire_before(redis_server.socket) as wire,
-            RedisStore(address(wire)) as store,
-        ):
-            thread = await store.thread("t")
-            # Redis knows the script then, and does not ask for it.
-            await store.delete("other")
-            await wire.strike(Fault.LATE_REQUEST)
-            with pytest.raises(StoreError, match="nothing was deleted"):
-                await store.delete("t")
-            await wire.heal()
-            await thread.add_message(Message.user("x"))
-            return thread.head.count
-
-    assert asyncio.run(live()) == 1
+    async with wire_before(redis_server.socket) as wire, RedisStore(address(wire)) as store:
+        thread = await store.thread("t")
+        # Redis knows the script then, and does not ask for it.
+        await store.delete("other")
+        await wire.strike(Fault.LATE_REQUEST)
+        with pytest.raises(StoreError, match="nothing was deleted"):
+            await store.delete("t")
+        await wire.heal()
+        await thread.add_message(Message.user("x"))
+        assert thread.head.count == 1
 
 
-def test_others_send_again_what_the_fence_refused(
+async def test_others_send_again_what_the_fence_refused(
     redis_server: RedisServer, redis_url: str
 ) -> None:
     """
     A store that does not know of the given-up write learns of it with its next write, which is made.
     """
-
-    async def live() -> tuple[int, bytes | None]:
-        async with (
-            wire_before(redis_server.socket) as wire,
-            RedisStore(address(wire)) as store,
-            RedisStore(redis_url) as other,
-        ):
-            mine, theirs = await store.thread("mine"), await other.thread("theirs")
-            await wire.strike(Fault.LOST_REQUEST)
-            with pytest.raises(StoreError):
-                await mine.add_message(Message.user("lost"))
-            await theirs.add_message(Message.user("kept"))
-            assert await other.delete("mine")
-            return theirs.head.count, await fence(redis_url)
-
-    assert asyncio.run(live()) == (1, b"1")
+    async with (
+        wire_before(redis_server.socket) as wire,
+        RedisStore(address(wire)) as store,
+        RedisStore(redis_url) as other,
+    ):
+        mine, theirs = await store.thread("mine"), await other.thread("theirs")
+        await wire.strike(Fault.LOST_REQUEST)
+        with pytest.raises(StoreError):
+            await mine.add_message(Message.user("lost"))
+        await theirs.add_message(Message.user("kept"))
+        assert await other.delete("mine")
+        assert theirs.head.count == 1
+        assert await fence(redis_url) == b"1"
 
 
-def test_one_break_is_counted_once(redis_server: RedisServer, redis_url: str) -> None:
+async def test_one_break_is_counted_once(redis_server: RedisServer, redis_url: str) -> None:
     """Many writes that break at once raise the number once, and each of them is settled."""
-
-    async def live() -> tuple[set[type], bytes | None]:
-        async with (
-            wire_before(redis_server.socket) as wire,
-            RedisStore(address(wire)) as store,
-        ):
-            threads = await asyncio.gather(*(store.thread(f"t{n}") for n in range(8)))
-            await wire.strike(Fault.LOST_REQUEST, lasts=True)
-            writes = [asyncio.create_task(one.add_message(Message.user("x"))) for one in threads]
-            await asyncio.sleep(0.1)
-            await wire.heal()
-            done = await asyncio.gather(*writes, return_exceptions=True)
-            await asyncio.gather(*(one.add_message(Message.user("y")) for one in threads))
-            assert {one.head.count for one in threads} == {1}
-            return {type(one) for one in done}, await fence(redis_url)
-
-    assert asyncio.run(live()) == ({StoreError}, b"1")
+    async with wire_before(redis_server.socket) as wire, RedisStore(address(wire)) as store:
+        threads = await asyncio.gather(*(store.thread(f"t{n}") for n in range(8)))
+        await wire.strike(Fault.LOST_REQUEST, lasts=True)
+        writes = [asyncio.create_task(one.add_message(Message.user("x"))) for one in threads]
+        await asyncio.sleep(0.1)
+        await wire.heal()
+        done = await asyncio.gather(*writes, return_exceptions=True)
+        await asyncio.gather(*(one.add_message(Message.user("y")) for one in threads))
+        assert {one.head.count for one in threads} == {1}
+        assert {type(one) for one in done} == {StoreError}
+        assert await fence(redis_url) == b"1"
 
 
 async def test_a_fence_that_never_rests(redis_url: str) -> None:

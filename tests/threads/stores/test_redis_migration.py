@@ -81,24 +81,18 @@ def migrated(redis_server: RedisServer) -> tuple[int, dict[str, Json]]:
 @pytest.mark.parametrize(
     "share", [0.3, 0.9, *(pytest.param(one, marks=pytest.mark.slow) for one in SHARES)]
 )
-def test_a_killed_migration_continues(
+async def test_a_killed_migration_continues(
     migrated: tuple[int, dict[str, Json]], redis_url: str, share: float
 ) -> None:
     """A migration that is killed at any call is ended by the next open, with the same answers."""
     calls, wanted = migrated
+    await materialize_redis(NAME, redis_url)
+    with counted(int(calls * share)), pytest.raises(Killed):
+        await migrate(redis_url)
 
-    async def live() -> tuple[object, dict[str, Json]]:
-        await materialize_redis(NAME, redis_url)
-        with counted(int(calls * share)), pytest.raises(Killed):
-            await migrate(redis_url)
-        mark = await tell(redis_url, "GET", "{foldline}/format")
-        return mark, await answers_of(redis_url)
-
-    mark, found = asyncio.run(live())
-
-    assert mark in {b"1", b"migrating"}
-    assert found == wanted
-    assert asyncio.run(tell(redis_url, "GET", "{foldline}/format")) == b"2"
+    assert await tell(redis_url, "GET", "{foldline}/format") in {b"1", b"migrating"}
+    assert await answers_of(redis_url) == wanted
+    assert await tell(redis_url, "GET", "{foldline}/format") == b"2"
 
 
 async def test_a_store_that_is_being_migrated_is_refused(redis_url: str) -> None:

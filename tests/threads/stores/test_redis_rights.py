@@ -1,6 +1,5 @@
 """A user of Redis who lacks a command: refused when opening, or before the first write."""
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -79,34 +78,26 @@ async def test_a_missing_right_is_named_when_opening(
 
 
 @pytest.mark.usefixtures("redis_url")
-def test_opening_leaves_no_trace(redis_server: RedisServer) -> None:
+async def test_opening_leaves_no_trace(redis_server: RedisServer) -> None:
     """A user with every right opens a store, and nothing is left of the check."""
-
-    async def live() -> dict[bytes, object]:
-        async with RedisStore(await allow(redis_server, "+@all")):
-            return await image(redis_server.url)
-
-    assert asyncio.run(live()) == {}
+    async with RedisStore(await allow(redis_server, "+@all")):
+        assert await image(redis_server.url) == {}
 
 
-def test_a_reader_reads(redis_server: RedisServer, redis_url: str) -> None:
+async def test_a_reader_reads(redis_server: RedisServer, redis_url: str) -> None:
     """A user who may write nothing reads every thread, and a commit is refused as a whole."""
-
-    async def live() -> tuple[list[str], bool]:
-        async with RedisStore(redis_url) as store:
-            thread = await store.thread("t")
-            await thread.add_messages([Message.user("a"), Message.assistant("b")])
-            await thread.rewind(1)
-        before = await image(redis_url)
-        url = await allow(redis_server, "+@all", "-@write", "+eval", "+evalsha")
-        async with RedisStore(url) as store:
-            thread = await store.thread("t")
-            with pytest.raises(StoreError, match="NOPERM"):
-                await thread.add_message(Message.user("x"))
-            texts = [one.text for one in await thread.get_messages()]
-            return texts, await image(redis_url) == before
-
-    assert asyncio.run(live()) == (["a"], True)
+    async with RedisStore(redis_url) as store:
+        thread = await store.thread("t")
+        await thread.add_messages([Message.user("a"), Message.assistant("b")])
+        await thread.rewind(1)
+    before = await image(redis_url)
+    url = await allow(redis_server, "+@all", "-@write", "+eval", "+evalsha")
+    async with RedisStore(url) as store:
+        thread = await store.thread("t")
+        with pytest.raises(StoreError, match="NOPERM"):
+            await thread.add_message(Message.user("x"))
+        assert [one.text for one in await thread.get_messages()] == ["a"]
+        assert await image(redis_url) == before
 
 
 @pytest.mark.usefixtures("redis_url")

@@ -28,29 +28,25 @@ async def test_newer_format_is_refused(redis_url: str) -> None:
 
 
 @pytest.mark.parametrize("odd", ["x", "", "9" * 5000])
-def test_odd_format_is_refused(redis_url: str, odd: str) -> None:
+async def test_odd_format_is_refused(redis_url: str, odd: str) -> None:
     """A format that is not the number of any format is refused as a newer one."""
-    asyncio.run(tell(redis_url, "SET", "{foldline}/format", odd))
+    await tell(redis_url, "SET", "{foldline}/format", odd)
 
     with pytest.raises(StoreVersionError):
-        asyncio.run(RedisStore(redis_url).open())
+        await RedisStore(redis_url).open()
 
 
-def test_eviction_is_refused() -> None:
+async def test_eviction_is_refused() -> None:
     """A Redis that may drop threads when its memory is full is refused, unless that is allowed."""
-
-    async def live(url: str) -> None:
-        await tell(url, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
-        with pytest.raises(StoreError, match="noeviction"):
-            await RedisStore(url).open()
-        async with RedisStore(url, allow_eviction=True) as store:
-            await store.thread("t")
-        await tell(url, "CONFIG", "SET", "maxmemory-policy", "volatile-lru")
-        async with RedisStore(url) as store:
-            assert await store.find("t") is not None
-
     with RedisServer() as server:
-        asyncio.run(live(server.url))
+        await tell(server.url, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        with pytest.raises(StoreError, match="noeviction"):
+            await RedisStore(server.url).open()
+        async with RedisStore(server.url, allow_eviction=True) as store:
+            await store.thread("t")
+        await tell(server.url, "CONFIG", "SET", "maxmemory-policy", "volatile-lru")
+        async with RedisStore(server.url) as store:
+            assert await store.find("t") is not None
 
 
 @pytest.mark.parametrize(
@@ -63,34 +59,25 @@ def test_eviction_is_refused() -> None:
         (None, "", "memory"),
     ],
 )
-def test_promise(mode: Sync | None, save: str, expected: RedisDurability) -> None:
+async def test_promise(mode: Sync | None, save: str, expected: RedisDurability) -> None:
     """A store reports what its Redis may lose with the current settings."""
-
-    async def live(url: str) -> tuple[RedisDurability, str]:
-        await tell(url, "CONFIG", "SET", "appendonly", "no" if mode is None else "yes")
-        await tell(url, "CONFIG", "SET", "save", save)
-        async with RedisStore(url) as store:
-            promise = await store.promise()
-            return promise.durability, promise.loss
-
     with RedisServer(appendfsync=mode or "always") as server:
-        durability, loss = asyncio.run(live(server.url))
+        await tell(server.url, "CONFIG", "SET", "appendonly", "no" if mode is None else "yes")
+        await tell(server.url, "CONFIG", "SET", "save", save)
+        async with RedisStore(server.url) as store:
+            promise = await store.promise()
 
-    assert durability == expected
-    assert ("nothing that was acknowledged" in loss) is (expected == "always")
+    assert promise.durability == expected
+    assert ("nothing that was acknowledged" in promise.loss) is (expected == "always")
 
 
-def test_promise_of_a_silent_redis() -> None:
+async def test_promise_of_a_silent_redis() -> None:
     """If a user may not read the settings, the durability is unknown."""
-
-    async def live(server: RedisServer) -> RedisDurability:
+    with RedisServer() as server:
         rights = ("~*", "&*", "+@all", "-config")
         await tell(server.url, "ACL", "SETUSER", "app", "on", ">secret", *rights)
         async with RedisStore(f"unix://app:secret@{server.socket}") as store:
-            return (await store.promise()).durability
-
-    with RedisServer() as server:
-        assert asyncio.run(live(server)) == "unknown"
+            assert (await store.promise()).durability == "unknown"
 
 
 @pytest.mark.parametrize(

@@ -23,31 +23,22 @@ def key_of(kind: str, name: str = "t") -> bytes:
 
 
 @pytest.mark.parametrize("check", StorageConformance.checks(), ids=lambda one: one.name)
-def test_conformance(redis_url: str, check: StorageCheck) -> None:
+async def test_conformance(redis_url: str, check: StorageCheck) -> None:
     """Redis keeps every promise of a storage, and no key is left of what a check wrote."""
-    assert asyncio.run(
-        StorageConformance(lambda: RedisStore(redis_url).context.storage).prove(check)
-    )
-
-    assert asyncio.run(image(redis_url)) == {}
+    assert await StorageConformance(lambda: RedisStore(redis_url).context.storage).prove(check)
+    assert await image(redis_url) == {}
 
 
 @pytest.mark.parametrize("start", [0, 3, 5])
-def test_gap_is_refused(redis_url: str, start: int) -> None:
+async def test_gap_is_refused(redis_url: str, start: int) -> None:
     """Rows whose numbers do not follow the stored ones are refused with all of their commit."""
-
-    async def attempt() -> tuple[object, object]:
-        async with lab_of(RedisStore(redis_url).context.storage) as lab:
-            scribe = lab.scribe("t")
-            await scribe.write(4)
-            before = await image(redis_url)
-            with pytest.raises(StoreCorruptError):
-                await scribe.commit(scribe.change(scribe.drawn(2, at=start)))
-            return before, await image(redis_url)
-
-    before, after = asyncio.run(attempt())
-
-    assert after == before
+    async with lab_of(RedisStore(redis_url).context.storage) as lab:
+        scribe = lab.scribe("t")
+        await scribe.write(4)
+        before = await image(redis_url)
+        with pytest.raises(StoreCorruptError):
+            await scribe.commit(scribe.change(scribe.drawn(2, at=start)))
+        assert await image(redis_url) == before
 
 
 @pytest.mark.parametrize(
@@ -59,22 +50,20 @@ def test_gap_is_refused(redis_url: str, start: int) -> None:
     ],
     ids=["head", "document", "names"],
 )
-def test_a_damaged_thread_hides_no_other(redis_url: str, damage: tuple[str | bytes, ...]) -> None:
+async def test_a_damaged_thread_hides_no_other(
+    redis_url: str, damage: tuple[str | bytes, ...]
+) -> None:
     """A thread that has lost keys is refused as damaged, listed without head, and can be deleted."""
-
-    async def attempt() -> list[tuple[str, bool]]:
-        async with lab_of(RedisStore(redis_url).context.storage) as lab:
-            for name in "at":
-                await lab.scribe(name).write(1, put=[Document("metadata", "", b"m")])
-            await tell(redis_url, *damage)
-            with pytest.raises(StoreCorruptError):
-                await lab.storage.load(lab.key("t"))
-            found = await lab.storage.threads("acme")
-            assert await lab.storage.delete(lab.key("t"))
-            assert not [key for key in await image(redis_url) if key.endswith(b"/acme/t")]
-            return [(one.key.id, bool(one.head)) for one in found]
-
-    assert asyncio.run(attempt()) == [("a", True), ("t", False)]
+    async with lab_of(RedisStore(redis_url).context.storage) as lab:
+        for name in "at":
+            await lab.scribe(name).write(1, put=[Document("metadata", "", b"m")])
+        await tell(redis_url, *damage)
+        with pytest.raises(StoreCorruptError):
+            await lab.storage.load(lab.key("t"))
+        found = await lab.storage.threads("acme")
+        assert await lab.storage.delete(lab.key("t"))
+        assert not [key for key in await image(redis_url) if key.endswith(b"/acme/t")]
+        assert [(one.key.id, bool(one.head)) for one in found] == [("a", True), ("t", False)]
 
 
 async def test_a_thread_can_be_made_in_place_of_an_evicted_one(redis_url: str) -> None:
@@ -120,22 +109,16 @@ async def test_tenant_is_in_every_key(redis_url: str) -> None:
     assert all(key.split(b"/")[0::2][:2] == [b"{app:1}", b"acme"] for key in keys - shared)
 
 
-def test_expiry_is_of_the_store(redis_url: str) -> None:
+async def test_expiry_is_of_the_store(redis_url: str) -> None:
     """An expired thread is gone, though no key of Redis has a time to live."""
-
-    async def live() -> tuple[list[object], bool, int]:
-        clock = [NOW]
-        async with RedisStore(redis_url, clock=lambda: clock[0]) as store:
-            await store.thread("t", ttl=timedelta(hours=1))
-            lives = [await tell(redis_url, "TTL", key) for key in await image(redis_url)]
-            clock[0] += timedelta(hours=2)
-            return lives, await store.find("t") is None, await store.purge_expired()
-
-    lives, is_gone, purged = asyncio.run(live())
-
-    assert set(lives) == {-1}
-    assert (is_gone, purged) == (True, 1)
-    assert asyncio.run(image(redis_url)) == {}
+    clock = [NOW]
+    async with RedisStore(redis_url, clock=lambda: clock[0]) as store:
+        await store.thread("t", ttl=timedelta(hours=1))
+        assert {await tell(redis_url, "TTL", key) for key in await image(redis_url)} == {-1}
+        clock[0] += timedelta(hours=2)
+        assert await store.find("t") is None
+        assert await store.purge_expired() == 1
+    assert await image(redis_url) == {}
 
 
 async def test_more_tasks_than_connections(redis_url: str) -> None:

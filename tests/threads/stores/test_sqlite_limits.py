@@ -18,23 +18,20 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 resource = pytest.importorskip("resource")
 
 
-def test_the_longest_wait_is_one(tmp_path: Path) -> None:
+async def test_the_longest_wait_is_one(tmp_path: Path) -> None:
     """With the longest time to wait a write waits for another program, and a deletion works."""
     path = tmp_path / "a.db"
 
-    async def live() -> bool:
-        async with SQLiteStore(path, busy_timeout=2_147_483) as store:
-            thread = await store.thread("one")
-            with closing(sqlite3.connect(path, isolation_level=None)) as other:
-                other.execute("BEGIN IMMEDIATE")
-                adding = asyncio.create_task(thread.add_message(Message.user("x")))
-                await asyncio.wait([adding], timeout=0.05)
-                assert not adding.done()
-                other.execute("ROLLBACK")
-                await adding
-            return await store.delete("one")
-
-    assert asyncio.run(live())
+    async with SQLiteStore(path, busy_timeout=2_147_483) as store:
+        thread = await store.thread("one")
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            adding = asyncio.create_task(thread.add_message(Message.user("x")))
+            await asyncio.wait([adding], timeout=0.05)
+            assert not adding.done()
+            other.execute("ROLLBACK")
+            await adding
+        assert await store.delete("one")
 
 
 @contextmanager

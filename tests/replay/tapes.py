@@ -1,10 +1,7 @@
 """Sessions of known shape to play."""
 
-from collections.abc import Callable
 from html.parser import HTMLParser
 from random import Random
-
-import pytest
 
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
@@ -13,8 +10,6 @@ from foldline.replay.tape import Tape
 
 
 WORDS = "river stone winter market letter garden engine harbour silver window"
-
-MakeTape = Callable[..., Tape]
 
 
 class FourSigns:
@@ -58,28 +53,18 @@ def _tool_turn(random: Random, number: int) -> list[Message]:
     return [Message.user(_text(random, 40)), asked, *answers, Message.assistant(_text(random, 30))]
 
 
-@pytest.fixture(scope="session")
-def chat_tape() -> MakeTape:
-    """Return a maker of sessions with so many turns of so many messages, one model call a turn."""
-
-    def make(turns: int, *, size: int = 2) -> Tape:
-        random = Random(7)
-        turned = [message for _ in range(turns) for message in _turn(random, size)]
-        messages = (Message.system("Be brief."), *turned)
-        return Tape(Session(id="chat", format="test", messages=messages), counter=FourSigns())
-
-    return make
+def chat_tape(turns: int, *, size: int = 2) -> Tape:
+    """Return a session with so many turns of so many messages, one model call a turn."""
+    random = Random(7)
+    turned = [message for _ in range(turns) for message in _turn(random, size)]
+    messages = (Message.system("Be brief."), *turned)
+    return Tape(Session(id="chat", format="test", messages=messages), counter=FourSigns())
 
 
-@pytest.fixture(scope="session")
-def tool_tape() -> MakeTape:
-    """Return a maker of sessions whose turns call two tools at once."""
-
-    def make(turns: int) -> Tape:
-        random = Random(11)
-        turned = [message for number in range(turns) for message in _tool_turn(random, number)]
-        messages = (Message.system("Be brief."), *turned)
-        session = Session(id="tools", format="test", title="Look up", messages=messages)
-        return Tape(session, counter=FourSigns())
-
-    return make
+def tool_tape(turns: int) -> Tape:
+    """Return a session whose turns call two tools at once."""
+    random = Random(11)
+    turned = [message for number in range(turns) for message in _tool_turn(random, number)]
+    messages = (Message.system("Be brief."), *turned)
+    session = Session(id="tools", format="test", title="Look up", messages=messages)
+    return Tape(session, counter=FourSigns())
