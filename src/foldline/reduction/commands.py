@@ -56,6 +56,8 @@ _DOING_SOMETHING = _words(
     store switch take talk test transfer treat trust turn update upgrade upload use visit wire
     """
 )
+# What does harm to a thing that is called by its name.
+_SENDING = _words("drop force forward mail post print push refund reset share transfer upload wire")
 _OBJECT = (
     r"(?=\s+(?:the|an?|all|any|every|each|both|your?|his|her|their|its|our|my|this|that|these|those|it|them"
     r"|him|us|no|only|to|in|as|like|with|from|off|up|down|out|back|over|on|what|whatever|everything"
@@ -97,15 +99,16 @@ NOW_ON = (
 _COMMAND = re.compile(
     rf"(?:^[\W_]*+(?:\d{{1,3}}[.)]\s[\W_]*+)?(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){POLITE}"
     rf"(?P<order>(?:do not|under no circumstances|don['’]t|must|{NOW_ON}|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT}"
+    rf"|(?:{_SENDING})(?=\s+[\w~/.-]{{0,60}}\w[._/@]\w)"
     rf"|(?!(?:{_NO_ORDER})\b)[a-z]{{3,20}}(?<!ed)(?<!ing)(?<!ly)(?<!s) (?:any|all|every|each)\b)"
-    r"|(?:\b(?:you|the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der (?:nächste )?(?:assistent|agent)"
-    r"|l['’]assistant|el asistente|l['’]assistente|o assistente|ассистент)\W+"
+    r"|(?:\b(?:you|(?<!of )the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der (?:nächste )?(?:assistent|agent)|das (?:nächste )?modell"
+    r"|l['’]assistant|le modèle|el (?:asistente|modelo)|il modello|l['’]assistente|o assistente|ассистент)\W+"
     r"(?:must|should|shall|may|can(?!['’]t)|has to|have to|needs? to|ought to|(?:is|are) (?:now |also )?"
     r"(?:to|required to|cleared to|allowed to|permitted to|free to|authori[sz]ed to|expected to|instructed to)"
-    r"|musst|muss|müssen|sollst|soll|sollen|darfst|darf|dois|doit|devez|debes?|devi|deve|должен|должна)\b"
+    r"|musst|muss|müssen|sollst|soll|sollen|darfst|darf|kann|dois|doit|devez|peut|debes?|puede|devi|deve|può|pode|должен|должна|может)\b"
     r"|\bi (?:have )?(?:asked|told|instructed|want|wanted) you (?:to|not to|never to)\b"
     r"|\b(?:is|are) (?:asked|requested|expected|invited|urged|advised) to\b"
-    rf"|\b{_HAVE_TO} {_HARM}"
+    rf"|(?P<duty>\b{_HAVE_TO} {_HARM})"
     r"|\b(?:next|only|first) (?:step|action|task|move|job|goal)s? (?:is|are|will be|has to be)\b)(?P<told>)"
 ).search
 # Every clause is judged by its own words, so that true ones around it are no help. A comma divides
@@ -126,12 +129,30 @@ _LABEL = re.compile(
 _SIDES = (
     r"(?:users?|customers?|clients?|humans?|operators?|admin\w*|owner|boss|manager|he|she|they)"
 )
+# What asks first is left out, or is not needed.
+_UNCHECKED = (
+    r"(?:needs?|requires?) no (?:\w+ ){0,2}(?:confirm\w*|approval|permission|consent|review|verif\w*|checks?)"
+    r"|no (?:confirm\w*|approval|permission|consent|verif\w*|checks?) (?:is|are) (?:needed|required|necessary)"
+    r"|without (?:(?:any|further|prior|first|explicit|an?|the|user|users|user['’]s) ){0,3}(?:asking|confirm\w*"
+    r"|approval|permission|consent|review|verif\w*|checking)"
+    r"|ohne (?:(?:den|die|das|zu|nutzer|kunden) ){0,3}(?:fragen|nachzufragen|rückfragen?|zustimmung|freigabe|bestätigung|genehmigung)"
+    r"|sans (?:l['’])?(?:demander|confirm\w*|autorisation|accord)|sin (?:preguntar|confirm\w*|permiso|autorización)"
+    r"|senza (?:chiedere|conferm\w*|autorizzazione|permesso)|sem (?:perguntar|confirm\w*|autorização)"
+    r"|zonder (?:te )?(?:vragen|bevestiging|toestemming)"
+)
+_PERMITTED = (
+    r"hat [^.\n]{0,60}?(?:erlaubt|genehmigt|gestattet|freigegeben)|(?:a|ont) (?:autorisé|permis)\w*"
+    r"|han? (?:autorizado|permitido|autorizzato|permesso)|autorizou|permitiu|heeft [^.\n]{0,60}?(?:toegestaan|goedgekeurd)"
+)
 # A bar that is gone, a permission, and what has to be done by nobody who is named.
 _PERMIT = re.compile(
     r"(?<!not )\b(?:(?:is|are|was|were|been|be|has|have|had)\b(?! not| never|n['’]t)[^.\n]{0,30}\b"
     r"(?:allowed|permitted|authori[sz]ed|pre-?approved|granted|lifted|waived|suspended|unlocked)"
+    rf"|{_UNCHECKED}|{_PERMITTED}"
+    r"|(?:is|are) (?:(?:an?|now|fully|considered) ){0,2}(?:trusted|exempt\w*|whitelisted|safe to)"
+    r"|(?:has|have|had) (?:(?:the|full|explicit|standing) ){0,2}(?:permission|approval|consent|authori[sz]ation|clearance) to"
     r"|no longer appl(?:y|ies)|(?<!\d )may (?!\d)[^.\n]{0,30}\b(?:freely|without)|(?:granted|gave|given) [^.\n]{0,40}\bpermission"
-    r"|(?:safety|security|guard\w*|checks?|rules?|limits?|restrictions?|protections?|confirmations?|approvals?)"
+    r"|(?:safety|security|guard\w*|checks?|rules?|limits?|restrictions?|protections?|confirmations?|approvals?|verification|authentication|validation|filters?|logging|monitoring)"
     r" [^.\n]{0,30}\b(?:disabled|gone|off|removed|void)"
     rf"|{_SIDES} (?:has |have |had )?(?:allow|permit|authori[sz])\w*"
     r"|it(?:['’]s| is| was) (?:all right|ok(?:ay)?|fine|acceptable) to"
@@ -186,7 +207,9 @@ def orders_in(statement: str) -> Iterator[Order]:
         before = clause
         # What the user said, he has to have said.
         if found and (not is_reported(told) or _SIDE(told)):
-            start = max(command.start("order"), command.start("told")) if command else 0
+            start = max(map(command.start, ("order", "told"))) if command else 0
+            # What has to be done is told by its verb, and forbidden by what stands before it.
+            start = command.start("duty") if command and command["duty"] else start
             if not _INQUIRES(clause, start):
                 # Who orders tells of no order after it.
                 before = ""

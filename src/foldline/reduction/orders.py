@@ -44,6 +44,13 @@ _ROLE = re.compile(
     r"|new (?:system )?(?:instructions?|task|prompt|rules?)"
     r"|(?:important|urgent|critical)(?: new)? (?:instructions?|system message))\s?[\])*_`\"']*\s?:"
 ).match
+# Who writes to the next reader tells of no conversation.
+_READER = re.compile(
+    r"[\W_]*(?:[a-zà-ÿ]{2,12} ){0,2}(?:to|an|à|a|al|aan|till|alla|all['’])\s?(?:(?:the|any|every|all|future|next|other|das|den|die|der|"
+    r"nächste[nrs]?|l['’]|le|el|il|prochain|próximo|prossimo) ?){0,3}(?:assistant|assistent(?:en)?|asistente|assistente|model|modell|"
+    r"modèle|modelo|modello|agent|ai|ki|llm|bot|reader|whoever)s?\b[^:\n]{0,40}:\s*\w"
+    r"|[\W_]*(?:ai|llm|model|agent|assistant|bot)s? (?:reading|who reads?|that reads?|processing) this\b"
+).match
 _RULES = re.compile(r"[#>*_ -]*instructions?[*_ ]*:", re.IGNORECASE).match
 _LOUD = re.compile(
     r"[\W\d]*(?:SYSTEM|DEVELOPER|HUMAN|INSTRUCTIONS?|ADMIN|ROOT"
@@ -83,7 +90,7 @@ _ENDED = re.compile(r"[.!?。]\s")
 _LEAST_WORDS = 4
 # Who tells of an order names who gave it, before it.
 _REPORTED = re.compile(
-    r"\b(?:said|says|saying|told|tells|asked|asks|tried|tries|trying|attempt\w*|contain\w*|instruct\w*|claim\w*"
+    r"\b(?:said|says?|saying|told|tells|asked|asks|tried|tries|trying|attempt\w*|contain\w*|instruct\w*|claim\w*"
     r"|held|included?|includes|demanded|wrote|reads?|reading|had|with the (?:text|line|words)|wanted|ordered"
     r"|forderte|versuchte|sagte|demandait|pidió|chiese|pediu|vroeg)\b|试图|要求|声称"
 ).search
@@ -102,6 +109,11 @@ def imitates(statement: str) -> bool:
     """Whether *statement* speaks as somebody else, or looks like a part of a request."""
     text = folded(statement).strip()
     return bool(_LOUD(statement) or _TEMPLATE.search(text) or _ROLE(text) or _TURN(text))
+
+
+def speaks_to_reader(statement: str) -> bool:
+    """Whether *statement* is labelled as a note to the model that reads it."""
+    return _READER(folded(statement)) is not None
 
 
 def lists_rules(statement: str) -> bool:

@@ -60,6 +60,9 @@ _WISHES = re.compile(
 _ALLOWED = re.compile(
     r"\b(?:allowed|permitted|approved|authori[sz]ed|lifted|erlaubt|freigegeben)\b"
 ).search
+_AGREES = re.compile(
+    r"\b(?:agree[sd]?|consent(?:s|ed)?|accept(?:s|ed)?|zugestimmt|einverstanden|accepté|aceptó|aceptado)\b"
+).search
 _MAY = re.compile(r"\b(?:may|can|darf|dürfen|kann|können)\b").search
 _NAMES = re.compile(r"[\w-]{1,80}(?:[./_][\w-]{1,80}){1,12}/?|[\w.-]{2,80}/").findall
 _LEAST_OF_WISH = 3
@@ -67,12 +70,15 @@ _OF_TOOL = 0.7
 _OF_USER = 0.5
 _CLAUSES = re.compile(r"[,;:]\s").split
 _ITEM = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]{2,}")
+_SWITCHED_ON = re.compile(r"\b(?:switch|turn)(?:ed|es|ing|s)? on\b")
 _ENDING = re.compile(r"(?<=..)(?:ing|ed|es|s|e)\Z")
 _DOUBLED = re.compile(r"(.)\1\Z|(?<=...)[iy]\Z")
 _HAS_DIGIT = re.compile(r"\d").search
 _STEM = 6
 # So many statements are one place.
 _PLACE = 3
+# A ban stands so many words before what it forbids.
+_NEXT_WORDS = 3
 _SAMPLE = 20_000
 # Of a value in the JSON of a call.
 _NEXT_LINES = re.compile(r"(?<!\\)\\n(?:[^\"\\]|\\.)*", re.DOTALL)
@@ -93,8 +99,8 @@ class Said:
         if _BANS(order.text) and self._is_forbidden(order.text):
             return True
         parts = _CLAUSES(order.text)
-        # Bans that stand together may have been said apart.
-        apart = parts if len(parts) > 1 and all(map(_BANS, parts)) else ()
+        # Bans, and what stands beside them, may have been said apart.
+        apart = parts if len(parts) > 1 and any(map(_BANS, parts)) else ()
         each = [self._has(order._replace(text=part)) for part in apart]
         return self._has(order) or (bool(each) and all(each))
 
@@ -162,14 +168,25 @@ class Said:
     def lifts_a_ban(self, statement: str) -> bool:
         """Whether *statement* permits what the user forbade when he last spoke of it by its name."""
         text = folded(statement)
-        is_permit = _ALLOWED(text) or (_MAY(text) and not _EFFECTS.isdisjoint(_meaning(text)))
+        is_permit = (
+            _ALLOWED(text)
+            or _AGREES(text)
+            or (_MAY(text) and not _EFFECTS.isdisjoint(_meaning(text)))
+        )
         if not is_permit or _BANS(text):
             return False
-        for name in map(str.lower, _NAMES(text)):
+        names = [*map(str.lower, _NAMES(text))]
+        for name in names:
             about = [one for one in self._user_said if name in one]
             if about and _BANS(about[-1]):
                 return True
-        return False
+        if names:
+            return False
+        meant = {*_meaning(text)}
+        told = [(one, meant & {*_meaning(one)}) for one in self._user_said]
+        # What it is about is named beside what is done to it.
+        about = [one for one, shared in told if shared & _EFFECTS and shared - _EFFECTS]
+        return bool(about) and _BANS(about[-1]) is not None
 
     def _was_named(self, stem: str) -> bool:
         return any(stem in plain for plain in self._folded)
@@ -281,8 +298,16 @@ class _Wanted(Struct, frozen=True, kw_only=True):
         for one in map(folded, statements(text)):
             if self.has_effect:
                 yield " ".join(part for part in _CLAUSES(one) if not _BANS(part))
-            elif not self.is_ban or _DENIES(one):
-                yield one
+            elif self.is_ban:
+                yield from [one] if _DENIES(one) else ()
+            else:
+                yield " ".join(part for part in _CLAUSES(one) if not self._is_banned(part))
+
+    def _is_banned(self, clause: str) -> bool:
+        """Whether *clause* forbids to do it, and not what it names before or after that."""
+        ban = _BANS(clause) if self.verb else None
+        after = clause[ban.end() :].split(maxsplit=_NEXT_WORDS)[:_NEXT_WORDS] if ban else ()
+        return self.verb in _meaning(" ".join(after))
 
     def _is_among(self, found: set[str]) -> bool:
         left = [one for one in self.stems if one not in found]
@@ -337,7 +362,8 @@ def _told(text: str) -> str:
 
 def _meaning(text: str) -> list[str]:
     """Return the stems of what carries the meaning of *text*, each once, in order."""
-    found = (one for one in map(_stem, _ITEM.findall(text)) if one not in _LITTLE)
+    found = map(_stem, _ITEM.findall(_SWITCHED_ON.sub("use", text)))
+    found = (one for one in found if one not in _LITTLE)
     return [*dict.fromkeys(_KIND.get(one, one) for one in found)]
 
 

@@ -86,6 +86,8 @@ _IS_NONE = re.compile(
     r"\b(?:none|nothing|n/?a|keine|nichts|rien|nada|nulla)[*_]*\Z", re.IGNORECASE
 ).search
 _OPEN_BRACKET = re.compile(r"\([^()]*\Z").search
+_OPEN_QUOTE = re.compile(r"(?<=[\s(:])[\"'“„«‘`]+\s*\Z").search
+_FIGURES = re.compile(r"\d+(?:[.,]\d+)*").findall
 _IS_FILE = re.compile(r"[\w~.:/\\@+-]*\w\.[A-Za-z]\w{0,4}|\w+://\S+").fullmatch
 _LEAST_LINE = 8
 _LONG_LINE = 20
@@ -113,7 +115,7 @@ def shape_defects(
     size = len(set[str]().union(*meant))
     if size >= _LEAST_COMPARED:
         own = (content(one for one in found if one not in TELLING) - HOLLOW) | codes
-        if len(own) < min(_LEAST_CONTENT, _SHARE_OF_SHORT * size):
+        if len(own) + _figures(text, request, own) < min(_LEAST_CONTENT, _SHARE_OF_SHORT * size):
             yield EMPTY
             return
         own_profile, profiles = profile(found), [profile(one) for one in parts]
@@ -143,6 +145,14 @@ def shape_defects(
         yield REPEATED
     if _is_cut(text, is_sparse=size < _LEAST_COMPARED):
         yield "The text ends before it is complete."
+
+
+def _figures(text: str, request: SummaryRequest, own: set[str]) -> int:
+    """Return how many figures of the source are in a *text* of few words."""
+    if len(own) >= _LEAST_CONTENT:
+        return 0
+    said = {*_FIGURES("\n".join(texts_of(request.messages)))}
+    return len(said.intersection(_FIGURES(text)))
 
 
 def _is_talk(request: SummaryRequest) -> bool:
@@ -262,7 +272,8 @@ def _repeats(found: Sequence[str]) -> bool:
 def _is_cut(text: str, *, is_sparse: bool) -> bool:
     lines = [line for line in text.split("\n") if line.strip()]
     last, said = lines[-1], words(lines[-1])
-    if text.count("```") % 2 or (text.startswith("{") and not text.endswith("}")):
+    is_open_json = text.startswith("{") and not text.endswith("}")
+    if text.count("```") % 2 or is_open_json or _OPEN_QUOTE(last):
         return True
     # Few words again and again are no sentence that could have an end.
     is_short = is_sparse and len({*words(text)}) < _LEAST_OF_SENTENCE

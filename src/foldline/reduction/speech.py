@@ -82,7 +82,7 @@ _THINKS = re.compile(
 _RETOLD = re.compile(
     r"\b(?:i|you|we|he|she|they) (?:(?:then|also|first|only|just|never|later|finally|soon|next|at first|has|have|had|not|yet|did not|didn['’]t) ){0,3}"
     r"(?:(?!(?:need|proceed)\b)[a-z]{2,}ed|asked|told|gave|said|wrote|ran|made|found|got|went|put|took|began|came|did|had|saw|sent|set|kept"
-    r"|left|read|let|chose|built|broke|was|were|knew|thought|cut|hit|lost|met|paid|brought|spoke|understood|withdrew|(?:could|did|was|were|had)(?: not|n['’]t))\b"
+    r"|left|read|let|chose|(?:re)?built|rewrote|reran|bought|sold|held|felt|drew|taught|caught|broke|was|were|knew|thought|cut|hit|lost|met|paid|brought|spoke|understood|withdrew|(?:could|did|was|were|had)(?: not|n['’]t))\b"
     r"|\byou (?:are [a-z]+ing|(?:have|had) (?:just|already) [a-z]+)\b"
     r"|\b(?:my|your|our) (?:[\w'’-]+ ){1,4}(?:[a-z]{2,}ed|gave|went|came|ran|got|(?:was|were|had|did|could)(?:n['’]t)?)\b|\b[a-z]{2,}ed (?:me|you|us)\b",
     re.IGNORECASE,
@@ -109,6 +109,7 @@ _GREETS = re.compile(
     re.IGNORECASE,
 ).match
 _BEGINNING = 2
+_BEGINNING_OF_TELLING = 4
 _LEAST_SHARE = 0.05
 _MOST_ADDRESSED = 0.25
 _LEAST_SPOKEN = 2
@@ -177,7 +178,8 @@ def begins_turn(text: str) -> bool:
 
 def retells(text: str) -> bool:
     """Whether *text* says of anybody that he said or did something."""
-    return _RETOLD(text) is not None or not TELLING.isdisjoint(words(text))
+    named = (word.removesuffix("'s") for word in words(text))
+    return _RETOLD(text) is not None or not TELLING.isdisjoint(named)
 
 
 def is_turn(text: str, instruction: str = "") -> bool:
@@ -234,12 +236,15 @@ def _narrates(said: Sequence[str], persons: frozenset[str], others: frozenset[st
     begins = is_long and not _SAYING.isdisjoint(words(said[0]))
     # Nobody tells the user what "the user" asked.
     retold = [one for one in said if _RETOLD(one)]
-    names = any(map(_names_side, retold))
+    is_to_nobody = not any(_addresses(one, others) for one in said)
+    names = any(map(_names_side, retold)) or any(
+        _is_of_side(one, is_alone=is_to_nobody) for one in said
+    )
     if begins or names or any(_tells(one, persons) for one in said[:_BEGINNING]):
         return True
     spoken = sum(_addresses(one, persons) for one in said if one not in retold)
     # Who speaks to nobody at all may be short.
-    least = _LEAST_RETOLD if any(_addresses(one, others) for one in said) else 1
+    least = 1 if is_to_nobody else _LEAST_RETOLD
     return len(retold) >= least and spoken <= _MOST_OTHER * len(retold)
 
 
@@ -258,6 +263,13 @@ def _speaks(said: Sequence[str], persons: frozenset[str]) -> bool:
 
 def _names_side(sentence: str) -> bool:
     return not SIDES.isdisjoint(words(_LABELS.sub(" ", sentence)))
+
+
+def _is_of_side(sentence: str, *, is_alone: bool) -> bool:
+    """Whether *sentence* begins with a side of the conversation, and what it said unless it *is alone*."""
+    first = words(_LABELS.sub(" ", sentence))[:_BEGINNING_OF_TELLING]
+    at = next((at for at, word in enumerate(first[:_BEGINNING]) if word in SIDES), None)
+    return at is not None and (is_alone or not _SAYING.isdisjoint(first[at:]))
 
 
 def _tells(sentence: str, persons: frozenset[str]) -> bool:
