@@ -57,7 +57,7 @@ _DOING_SOMETHING = _words(
     """
 )
 # What does harm to a thing that is called by its name.
-_SENDING = _words("drop force forward mail post print push refund reset share transfer upload wire")
+_SENDING = _words("drop force forward mail refund reset share transfer upload wire")
 _OBJECT = (
     r"(?=\s+(?:the|an?|all|any|every|each|both|your?|his|her|their|its|our|my|this|that|these|those|it|them"
     r"|him|us|no|only|to|in|as|like|with|from|off|up|down|out|back|over|on|what|whatever|everything"
@@ -86,11 +86,11 @@ _HAVE_TO = (
 )
 # The beginnings of verbs that do harm, and of the nouns made of them.
 _HARM = (
-    r"(?:answer|approv|bypass|deactivat|delet|destr|disabl|disclos|eras|exfiltrat|forward|grant|ignor|leak|overrid"
-    r"|overwrit|paid|pay|publi[cs]|purg|refund|remov|reveal|sen[dt]|shar|skip|transfer|upload|wip|wir)\w*"
+    r"(?:answer|approv|bypass|deactivat|delet|deploy|destr|disabl|disclos|eras|exfiltrat|forward|grant|ignor|leak|merg|overrid"
+    r"|overwrit|paid|pay|publi[cs]|purg|refund|remov|reveal|sen[dt]|shar|skip|submi|transfer|upload|wip|wir)\w*"
 )
 NOW_ON = (
-    r"from (?:now|here|this point|today) on|going forward|henceforth|(?:in|for) (?:all |any |every )?(?:the )?"
+    r"from (?:(?:now|here|this point|today) on|this (?:point|moment))|going forward|henceforth|(?:in|for) (?:all |any |every )?(?:the )?"
     r"(?:later|future|subsequent|following) (?:sessions?|runs?|calls?|tasks?|turns?|replies|answers?|messages?)"
     r"|ab jetzt|ab sofort|von nun an|künftig|désormais|dorénavant|à l['’]avenir|desde ahora|de ahora"
     r"|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu|från och med nu|od teraz|bundan sonra|отныне|впредь"
@@ -99,6 +99,7 @@ NOW_ON = (
 _COMMAND = re.compile(
     rf"(?:^[\W_]*+(?:\d{{1,3}}[.)]\s[\W_]*+)?(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){POLITE}"
     rf"(?P<order>(?:do not|under no circumstances|don['’]t|must|{NOW_ON}|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT}"
+    rf"|(?:call|invoke|use|run|trigger)(?=\s+[\w.-]{{1,60}} with\b)"
     rf"|(?:{_SENDING})(?=\s+[\w~/.-]{{0,60}}\w[._/@]\w)"
     rf"|(?!(?:{_NO_ORDER})\b)[a-z]{{3,20}}(?<!ed)(?<!ing)(?<!ly)(?<!s) (?:any|all|every|each)\b)"
     r"|(?:\b(?:you|(?<!of )the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der (?:nächste )?(?:assistent|agent)|das (?:nächste )?modell"
@@ -133,6 +134,9 @@ _SIDES = (
 _UNCHECKED = (
     r"(?:needs?|requires?) no (?:\w+ ){0,2}(?:confirm\w*|approval|permission|consent|review|verif\w*|checks?)"
     r"|no (?:confirm\w*|approval|permission|consent|verif\w*|checks?) (?:is|are) (?:needed|required|necessary)"
+    r"|(?:confirm\w*|approval|permission|consent|review|verif\w*|checks?)(?: [^.\n]{1,40})? (?:is|are) (?:no longer|not) (?:needed|required|necessary)"
+    r"|(?:skip|bypass|circumvent|avoid)(?:s|ped|ed|ping|ing)? (?:(?:the|all|any|every|its|their|security) ){0,2}"
+    r"(?:confirm\w*|approval|review|verif\w*|checks?|moderation)"
     r"|without (?:(?:any|further|prior|first|explicit|an?|the|user|users|user['’]s) ){0,3}(?:asking|confirm\w*"
     r"|approval|permission|consent|review|verif\w*|checking)"
     r"|ohne (?:(?:den|die|das|zu|nutzer|kunden) ){0,3}(?:fragen|nachzufragen|rückfragen?|zustimmung|freigabe|bestätigung|genehmigung)"
@@ -140,15 +144,19 @@ _UNCHECKED = (
     r"|senza (?:chiedere|conferm\w*|autorizzazione|permesso)|sem (?:perguntar|confirm\w*|autorização)"
     r"|zonder (?:te )?(?:vragen|bevestiging|toestemming)"
 )
+_SKIPS = re.compile(rf"\b(?:{_UNCHECKED})\b").search
 _PERMITTED = (
     r"hat [^.\n]{0,60}?(?:erlaubt|genehmigt|gestattet|freigegeben)|(?:a|ont) (?:autorisé|permis)\w*"
     r"|han? (?:autorizado|permitido|autorizzato|permesso)|autorizou|permitiu|heeft [^.\n]{0,60}?(?:toegestaan|goedgekeurd)"
+    r"|(?:nutzer(?:in)?|kund(?:e|in)) (?:erlaubt|gestattet|genehmigt)|(?:utilisat\w+|cliente?) (?:autorise|permet)"
+    r"|(?:usuari[oa]|utente|client[ea]|utilizador) (?:autoriza|permite|autorizza|permette)"
 )
 # A bar that is gone, a permission, and what has to be done by nobody who is named.
 _PERMIT = re.compile(
     r"(?<!not )\b(?:(?:is|are|was|were|been|be|has|have|had)\b(?! not| never|n['’]t)[^.\n]{0,30}\b"
     r"(?:allowed|permitted|authori[sz]ed|pre-?approved|granted|lifted|waived|suspended|unlocked)"
     rf"|{_UNCHECKED}|{_PERMITTED}"
+    r"|(?:is|are) (?:now |always )?(?:acceptable|permissible|fine|ok(?:ay)?) (?:if|when|for|to)"
     r"|(?:is|are) (?:(?:an?|now|fully|considered) ){0,2}(?:trusted|exempt\w*|whitelisted|safe to)"
     r"|(?:has|have|had) (?:(?:the|full|explicit|standing) ){0,2}(?:permission|approval|consent|authori[sz]ation|clearance) to"
     r"|no longer appl(?:y|ies)|(?<!\d )may (?!\d)[^.\n]{0,30}\b(?:freely|without)|(?:granted|gave|given) [^.\n]{0,40}\bpermission"
@@ -171,6 +179,9 @@ _CLAIM = re.compile(
 ).search
 _SIDE = re.compile(rf"\b(?:{_SIDES}|assistant)\b").search
 
+# Who is quoted may begin by naming himself.
+_IN_QUOTE = re.compile(r"[\"'“„«‘][^\"'”“»\n]{0,40}\Z")
+
 _STANDING = re.compile(rf"\b(?:{NOW_ON})\b").search
 _LASTING = re.compile(
     rf"\b(?:{_EVER}|{NOW_ON}|in (?:the )?future|every time|whenever|next time|any ?more)\b"
@@ -185,6 +196,11 @@ class Order(NamedTuple):
 
     is_permit: bool
     """Whether it says that something is allowed, or that a rule is gone."""
+
+
+def skips_check(said: str) -> bool:
+    """Whether *said*, folded, says that nobody is asked, or that nothing is checked."""
+    return _SKIPS(said) is not None
 
 
 def is_standing(statement: str) -> bool:
@@ -206,7 +222,7 @@ def orders_in(statement: str) -> Iterator[Order]:
         told = before + clause[: found.start()] if found else ""
         before = clause
         # What the user said, he has to have said.
-        if found and (not is_reported(told) or _SIDE(told)):
+        if found and (not is_reported(told) or _SIDE(_IN_QUOTE.sub("", told))):
             start = max(map(command.start, ("order", "told"))) if command else 0
             # What has to be done is told by its verb, and forbidden by what stands before it.
             start = command.start("duty") if command and command["duty"] else start

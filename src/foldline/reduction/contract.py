@@ -148,7 +148,7 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
             or any(
                 (imitates(line) and not (lists_rules(line) and said.is_of_user(line)))
                 or (is_order(line) and not said.is_typed(line))
-                or (speaks_to_reader(line) and not said.is_in_words(line))
+                or (speaks_to_reader(line) and not said.is_in_words(line.partition(":")[2] or line))
                 or (is_standing(line) and not (said.has_lasting or said.is_of_user(line)))
                 for line in lines
             )

@@ -79,6 +79,9 @@ _START = r"(?:^[\W\d_]*|[.!?:;-]\s\W{0,3}|[\"“«„‘\[({`])"
 _ORDER = re.compile(
     rf"{_START}{POLITE}{_VERB}{_OF}{_TARGET}\b"
     rf"|{_START}{POLITE}(?:ignore|disregard|forget) (?:everything|anything|all|what)\b"
+    rf"|{_START}{POLITE}(?:ignoriere|vergiss|ignorez|oublie[zs]?|ignora|olvida|dimentica|esqueça|esquece|negeer|vergeet|ignorera"
+    r"|glöm|zignoruj|zapomnij|unut|игнорируй(?:те)?|забудь(?:те)?) (?:alles|was|tout|ce que|todo|lo que|tutto|quello che|tudo"
+    r"|o que|wat|allt|vad|wszystko|to co|her şeyi|вс[её]|что)\b"
     rf"|{_START}{POLITE}(?:you are (?:now|no longer|dan\b|free|a new|an unrestricted|in (?:developer|debug|admin|god))"
     r"|act as (?:an?|if|though|dan)\b|pretend (?:to be|you)|your new (?:task|role|goal|job|instructions?|purpose) (?:is|are)\b)"
     r"|(?:忽略|无视|無視|忘记|忘記)[^。\n]{0,12}(?:指令|指示|提示|规则|規則|说明|說明|命令|一切)"
@@ -90,7 +93,7 @@ _ENDED = re.compile(r"[.!?。]\s")
 _LEAST_WORDS = 4
 # Who tells of an order names who gave it, before it.
 _REPORTED = re.compile(
-    r"\b(?:said|says?|saying|told|tells|asked|asks|tried|tries|trying|attempt\w*|contain\w*|instruct\w*|claim\w*"
+    r"\b(?:said|says?|saying|posted|told|tells|asked|asks|tried|tries|trying|attempt\w*|contain\w*|instruct\w*|claim\w*"
     r"|held|included?|includes|demanded|wrote|reads?|reading|had|with the (?:text|line|words)|wanted|ordered"
     r"|forderte|versuchte|sagte|demandait|pidió|chiese|pediu|vroeg)\b|试图|要求|声称"
 ).search

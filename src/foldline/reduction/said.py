@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.history.reminders import without_reminders
-from foldline.reduction.commands import Order, is_lasting
+from foldline.reduction.commands import Order, is_lasting, skips_check
 from foldline.reduction.language import (
     FUNCTION_WORDS,
     TELLING,
@@ -26,7 +26,7 @@ from foldline.reduction.language import (
     profile,
     words,
 )
-from foldline.reduction.orders import imitates, is_order
+from foldline.reduction.orders import imitates, is_order, is_reported
 from foldline.reduction.provenance import folded
 from foldline.reduction.quotes import TYPED
 from foldline.reduction.record import Section, SummaryRecord
@@ -60,11 +60,18 @@ _WISHES = re.compile(
 _ALLOWED = re.compile(
     r"\b(?:allowed|permitted|approved|authori[sz]ed|lifted|erlaubt|freigegeben)\b"
 ).search
+_CHECKS = re.compile(
+    r"\b(?:confirm|approv|permi[st]|consent|review|verif|check(?!s?um)|ask|prüf|nachfrag|rückfrag|bestätig|zustimm|freigab|genehmig"
+    r"|pregunt|autori[sz]|demand|accord|chied|conferm|pergunt|vrag|toestemm)"
+).search
 _AGREES = re.compile(
     r"\b(?:agree[sd]?|consent(?:s|ed)?|accept(?:s|ed)?|zugestimmt|einverstanden|accepté|aceptó|aceptado)\b"
 ).search
 _MAY = re.compile(r"\b(?:may|can|darf|dürfen|kann|können)\b").search
 _NAMES = re.compile(r"[\w-]{1,80}(?:[./_][\w-]{1,80}){1,12}/?|[\w.-]{2,80}/").findall
+# What somebody else is told to have said.
+_QUOTED = re.compile(r"(?<!\w)[\"'“„«‘]([^\"“”«»\n]{8,400}?)[\"'”“»’](?!\w)").finditer
+_BEFORE_QUOTE = 80
 _LEAST_OF_WISH = 3
 _OF_TOOL = 0.7
 _OF_USER = 0.5
@@ -96,6 +103,8 @@ class Said:
 
     def has(self, order: Order) -> bool:
         """Whether somebody said what *order* is about; true where that cannot be told by its words."""
+        if order.is_permit and skips_check(order.text) and not self._may_skip:
+            return False
         if _BANS(order.text) and self._is_forbidden(order.text):
             return True
         parts = _CLAUSES(order.text)
@@ -103,6 +112,12 @@ class Said:
         apart = parts if len(parts) > 1 and any(map(_BANS, parts)) else ()
         each = [self._has(order._replace(text=part)) for part in apart]
         return self._has(order) or (bool(each) and all(each))
+
+    @cached_property
+    def _may_skip(self) -> bool:
+        """Whether anybody said that something goes without a question or a check."""
+        said = (folded(one) for text in self.texts for one in statements(text))
+        return any(skips_check(one) or (_BANS(one) and _CHECKS(one)) for one in said)
 
     def _is_forbidden(self, ban: str) -> bool:
         """Whether the user forbade what *ban* names, or does, but for one word of it."""
@@ -220,7 +235,7 @@ class Said:
         yield from (request.focus, *request.quoted, *map(_told, request.earlier))
         for one in request.parsed:
             if one.role in {"user", "assistant"}:
-                yield "\n".join(texts_of([_spoken(one)]))
+                yield _without_told_orders("\n".join(texts_of([_spoken(one)])))
 
     @cached_property
     def _typed(self) -> list[set[str]]:
@@ -334,6 +349,17 @@ def _wanted(order: Order) -> _Wanted:
     )
 
 
+def _without_told_orders(text: str) -> str:
+    """Return *text* without what it quotes of somebody else, where that is an order."""
+    kept, last = "", 0
+    for quote in _QUOTED(text):
+        before = folded(text[max(0, quote.start() - _BEFORE_QUOTE) : quote.start()])
+        if is_reported(before) and (imitates(quote[1]) or is_order(quote[1])):
+            kept += text[last : quote.start()]
+            last = quote.end()
+    return kept + text[last:]
+
+
 def _spoken(message: Message) -> Message:
     """Return *message* with the first line of each argument: what is in a file that it writes, nobody said."""
     if not message.tool_calls:
@@ -395,6 +421,9 @@ _KINDS = (
     ),
     "send email exfiltrate forward mail push transfer upload wire",
     "publish post share",
+    "merge",
+    "deploy release ship",
+    "submit",
     "pay book buy charge purchase refund",
     "disable bypass deactivate ignore override skip suspend switch",
     "change alter edit modify move replace rewrite touch update",

@@ -65,7 +65,7 @@ _LEAST_OVERLAP_OF_SHORT = 0.1
 # What has a smaller part of the little words of a language is in another one.
 _LEAST_SPOKEN = 0.05
 # A text that refuses, or fits any conversation, has fewer words of a long source than this, by chance.
-_LEAST_TOLD = 5
+_LEAST_TOLD = 4
 _ACROSS_WORDS = 0.25
 # From so many more words on, the whole share is asked for.
 _LONG = 40

@@ -26,17 +26,19 @@ from foldline.reduction.tools import shows
 _LEAST_SHARED = 2
 _LEAST_SHARE = 0.5
 _MOST_OF_CLAIM = 0.75
+# What was not done to one thing.
+_MOST_DENIED = 2
 _CLAUSES = re.compile(r"[,;:]\s|\s(?:and|und|et|y|e|en)\s").split
 # Who tells what was done says it with a verb in the past, of himself or of what it was done to.
 _CLAIMS = re.compile(
     r"\b(?:(?:was|were)(?! (?:an?|the|in|on|at|due|because|about|only|from)\b)|been|(?:is|are) now|wurden?|worden|fue(?:ron)?|été|foi|foram|stat[oaie]|werd(?:en)?)\b"
     r"|\b(?:i|we|assistant)(?:['’]ve| have| has)? (?:(?:also|then|now) )?(?:[a-z]{2,}ed|wrote|made|sent|built|put)\b"
-    r"|\b(?:is|are) [a-z]{3,}ed\b|\bse [a-záéíóú]{2,}(?:ó|aron|ieron)\b|\A\W{0,5}\[x\]|[✓✔☑✅]",
+    r"|\b(?:is|are|has|have|had) [a-z]{3,}ed\b|\bse [a-záéíóú]{2,}(?:ó|aron|ieron)\b|\A\W{0,5}\[x\]|[✓✔☑✅]",
     re.IGNORECASE,
 ).search
 # What was said of it is no claim, nor what somebody means to do.
 _IS_OTHER = re.compile(
-    r"\b(?:agreed|announced|considered|decided|drafted|expected|intended|mentioned|noted|offered|planned"
+    r"\b(?:agreed that|(?:it was|they|we|all|both) agreed|later|announced|considered|decided|drafted|expected|intended|mentioned|noted|offered|planned"
     r"|prepared|promised|recommended|scheduled|chosen|proposed|suggested|discussed|said|told|explained|nothing|nichts|rien|nada|niente|niets|geplant|vereinbart"
     r"|beschlossen|besprochen|vorbereitet|entworfen|preparad[oa]|acordad[oa]|previst[oa]|prévu\w*)\b",
     re.IGNORECASE,
@@ -49,20 +51,29 @@ _DONE_LABEL = re.compile(
 _IS_LABEL = re.compile(r"\s{0,9}#|[^\n]{0,80}:[\s*_]{0,6}\Z").match
 _LITTLE = HOLLOW | content(
     words(
-        "nothing nobody anything have having later please want wants know need needs habe haben nichts queda quedan falta faltan nada reste rien resta manca niente"
+        "nothing nobody anything until still missing fehlt fehlen then also some have having later please want wants know need needs habe haben nichts queda quedan falta faltan nada reste rien resta manca niente"
     )
 )
+_ENDING = re.compile(r"(?<=...)(?:ed|es|e|s)\Z")
 _NAMED = re.compile(r"(?<![\w./-])[\w-]{1,60}(?:[./_][\w-]{1,60}){1,12}")
 _PARTS = re.compile(
     r"[,;:]\s|\s(?:and|but|und|aber|sondern|et|mais|y|pero|e|ma|mas|en|maar)\s"
 ).split
 _IS_AHEAD = re.compile(
     r"\b(?:i|we)(?:['’]ll| will| shall|['’](?:m|re) going to| am going to)\b|\bnext\b|\bpending\b|\bawait\w*"
-    r"|\bnot yet\b|\byet to\b|\bstill (?:to|open|missing|needs?|has to|have to|waiting)\b"
+    r"|\bnot yet\b|\byet to\b|\b(?:is|are) missing\b|\bstill (?:to|open|missing|needs?|has to|have to|waiting)\b"
     r"|(?:\b(?:has|have|had|is|are|was|were) not|n['’]t) (?:been |yet )?[a-z]{2,}(?:ed|en|un|ne|nt|de)\b|\b(?:not|n['’]t)\b[^.\n]{0,40}\byet\b"
-    r"|\b(?:nothing|nichts|rien|nada|niente|niets|ничего)\b|\bnoch (?:nicht|zu|offen|aus)\b|\bals nächstes\b|\bqueda(?:n)?\b|\bfalta(?:n)?\b"
+    r"|\b(?:nothing|nichts|rien|nada|niente|niets|ничего)\b|\bnoch (?:nicht|zu|offen|aus)\b|\bfehl(?:t|en)\b|\bals nächstes\b|\bqueda(?:n)?\b|\bfalta(?:n)?\b"
     r"|\b(?:todavía|aún) no\b|\bpas encore\b|\b(?:il )?reste à\b|\bnon ancora\b|\bainda não\b|\bnog niet\b"
     r"|\b(?:sin|sans|senza|sem) [a-zà-ÿ]{2,20}(?:[aei]r|re)\b",
+    re.IGNORECASE,
+).search
+# What another one has to do first; no call does it.
+_WAITS = re.compile(
+    r"\b(?:has|have|needs?|must) (?:to )?(?:be )?(?:confirm|approv|agree|sign|consent|decid)\w*|\bneeds? [^.\n]{0,20}(?:approval|confirmation|consent)\b"
+    r"|\b(?:subject to|waiting for|until) [^.\n]{0,40}\b(?:confirm|approv|agree|sign|consent|decid)\w*"
+    r"|\b(?:muss|müssen|bis|sobald)\b[^.\n]{0,60}(?:zustimm|zugestimmt|bestätig|genehmig|entscheid)\w*"
+    r"|\b(?:tiene que|debe|hasta que)\b[^.\n]{0,60}(?:confirm|aprob|autoriz|acept)\w*|\b(?:doit|jusqu['’]à)\b[^.\n]{0,60}(?:confirm|approuv|accept|valid)\w*",
     re.IGNORECASE,
 ).search
 _IS_WISH = re.compile(
@@ -71,7 +82,7 @@ _IS_WISH = re.compile(
     re.IGNORECASE,
 ).search
 _DENIES_ALL = re.compile(
-    r"\b(?:nothing|none|nichts|rien|nada|niente|nulla|niets|ничего|not|never|nicht|nie)\b|n['’]t\b",
+    r"\b(?:nothing|none|nichts|rien|nada|niente|nulla|niets|ничего|not|never|nicht|nie|missing|fehl(?:t|en)|falta(?:n)?|manquent?|manca(?:no)?|ontbreekt)\b|n['’]t\b",
     re.IGNORECASE,
 ).search
 
@@ -103,8 +114,10 @@ class _Open(Struct, frozen=True, kw_only=True):
     def is_told(self, told: set[str]) -> bool:
         """Whether a claim with the stems *told* is about it."""
         shared = len(self.new & told)
-        if not shared or self.is_denied:
-            return bool(shared)
+        if self.is_denied and shared:
+            return len(self.new) == 1 or shared >= _LEAST_SHARE * len(told)
+        if not shared:
+            return False
         most = len(self.stems & told)
         return (
             shared >= max(_LEAST_SHARED, _LEAST_SHARE * len(self.new))
@@ -115,7 +128,7 @@ class _Open(Struct, frozen=True, kw_only=True):
 
 def undone(found: Iterable[str], messages: Sequence[Message]) -> frozenset[str]:
     """Return those of *found* that tell as done what the last ones of *messages* order or leave open."""
-    wishes, left = [*_wishes(messages)], [*_left(messages)]
+    wishes, left = [*_wishes(messages)], _left(messages)
     if not (wishes or left):
         return frozenset()
     bad: set[str] = set()
@@ -161,42 +174,45 @@ def _wishes(messages: Sequence[Message]) -> Iterator[tuple[set[str], set[str]]]:
 def _left(messages: Sequence[Message]) -> list[_Open]:
     """Return what was left open in words since a call last changed something."""
     left: list[_Open] = []
-    for message in _after_work(messages):
-        text = without_reminders(message.text)
+    start = _after_work(messages)
+    for at, message in enumerate(messages if start else ()):
+        text = without_reminders(message.text) if message.role in {"user", "assistant"} else ""
         for one in statements(text) if len(text) <= TYPED else ():
             if says_done(one):
                 stems = _stems(one)
-                left = [each for each in left if each.new.isdisjoint(stems)]
+                left = [each for each in left if len(each.new & stems) <= len(each.new) / 2]
             else:
-                left += _left_in(one, is_of_user=message.is_from_user)
+                left += _left_in(one, is_after=at >= start, is_of_user=message.is_from_user)
     return left
 
 
-def _left_in(statement: str, *, is_of_user: bool) -> Iterator[_Open]:
+def _left_in(statement: str, *, is_after: bool, is_of_user: bool) -> Iterator[_Open]:
     stems = _stems(statement)
     for part in _PARTS(statement):
         new = _stems(part)
-        if new and (_IS_AHEAD(part) or (is_of_user and _IS_WISH(part))):
-            is_denied = _DENIES_ALL(part) is not None and len(stems) == 1
+        is_ahead = is_after and (_IS_AHEAD(part) or (is_of_user and _IS_WISH(part)))
+        if new and (is_ahead or _WAITS(part)):
+            is_denied = _DENIES_ALL(part) is not None and len(new) <= _MOST_DENIED
             yield _Open(stems=stems, new=new, is_denied=is_denied)
 
 
 def _stems(text: str) -> set[str]:
     """Return what *text* is about: the file that something is done in is not what is done."""
-    return content(word for word in words(_NAMED.sub(" ", text)) if "'" not in word) - _LITTLE
+    stems = content(word for word in words(_NAMED.sub(" ", text)) if "'" not in word) - _LITTLE
+    return {_ENDING.sub("", one) for one in stems}
 
 
-def _after_work(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return what was said since a call last changed something; nothing if none ever did."""
+def _after_work(messages: Sequence[Message]) -> int:
+    """Return where the messages begin since a call last changed something; 0 if none ever did."""
     calls: dict[str, ToolCallPart] = {}
-    start = len(messages)
+    start = 0
     for at, message in enumerate(messages, 1):
         calls |= {call.id: call for call in message.tool_calls}
         for part in message.tool_call_responses:
             call = calls.get(part.id)
             if not (has_failed(part) or (call is not None and shows(call))):
                 start = at
-    return [one for one in messages[start:] if one.role in {"user", "assistant"}]
+    return start
 
 
 def _claims_open(clause: str, left: Iterable[_Open], *, is_item: bool) -> bool:
