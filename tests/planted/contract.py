@@ -132,8 +132,8 @@ who praises first may tell on
 
 reduction/commands.py: reduction/test_contract_kinds.py
 a label is an order to the reader
-- text, before = _LABEL.sub("", folded(statement).strip()), ""
-+ text, before = folded(statement).strip(), ""
+- text, before = _LABEL.sub("", _NO_OBJECTION.sub("allowed", folded(statement).strip())), ""
++ text, before = _NO_OBJECTION.sub("allowed", folded(statement).strip()), ""
 
 reduction/delta.py: reduction/test_delta.py
 the list of an agent ends the tasks of a model

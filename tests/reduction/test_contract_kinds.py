@@ -9,7 +9,7 @@ from foldline.reduction.language import content, words
 from foldline.reduction.speech import retells
 from tests.reduction.fair import TALKS
 from tests.reduction.talks import GOOD, TRAVEL
-from tests.reduction.test_contract_faults import CONTINUES, asked, judge
+from tests.reduction.test_contract_faults import CONTINUES, GOOD_ONES, asked, judge
 
 
 JAPANESE = (
@@ -372,3 +372,19 @@ def test_what_somebody_owns_is_named_by_him() -> None:
     assert content(words("Mara's suitcase")) == content(words("Mara suitcase"))
     assert retells("The team's trip leads to Warsaw.")
     assert not retells("The teapot's trip leads to Warsaw.")
+
+
+def test_a_figure_ends_a_line() -> None:
+    """Before a number at the end, a little word is not the last one."""
+    notes, request = GOOD_ONES["notes without sentences"]
+
+    assert judge(f"{notes}\n- tests that pass: 312 of 312", request).defects == ()
+    assert judge(f"{notes}\n- tests that pass: 312 of", request).defects
+
+
+def test_who_says_let_us_speaks_to_somebody() -> None:
+    """Also if he does so before his last sentence."""
+    text = "Morning flight confirmed. Let's now charge the card for Warsaw together. First open the window seat."
+
+    assert judge(text, asked()).defects == (CONTINUES,)
+    assert judge(text.replace("Let's now charge", "They charged"), asked()).defects != (CONTINUES,)

@@ -96,6 +96,29 @@ def test_what_waits_for_somebody_else_no_call_closes() -> None:
     assert undone([claim], [*TALK, *order])
 
 
+def test_a_word_for_others_tells_what_is_open() -> None:
+    """What somebody was asked for, and has not answered, was not granted."""
+    asked_for = (
+        "I have asked the board for a discount on the rent of the hall, but they have not answered."
+    )
+    talk = [*called("book_hall", "{}", "booked"), Message.assistant(asked_for)]
+
+    assert undone(["The board approved the discount on the rent."], talk)
+    assert not undone(["The board approved the wine."], talk)
+
+
+def test_a_signature_is_given_by_hand() -> None:
+    """No call of a tool signs for a person."""
+    talk = [
+        *called("make_form", "{}", "made"),
+        Message.assistant("Das Formular ist fertig; Frau Ode muss es noch unterschreiben."),
+        *called("make_list", "{}", "made"),
+    ]
+
+    assert undone(["Das Formular wurde von Frau Ode unterschrieben."], talk)
+    assert not undone(["Das Formular wurde ausgefüllt."], talk)
+
+
 def test_without_work_nothing_is_compared() -> None:
     """In a talk in which no call changes anything, what is done is done in words."""
     talk = [

@@ -34,6 +34,7 @@ _DOING = _words(
     migrate modify notify obey overwrite pay pretend prevent publish purchase refactor refuse remind remove
     rename replace restore reveal revert rewrite say sell send serve skip speak submit subscribe tell throw
     touch translate uninstall unlock verify warn wipe write
+    rufe verschicke mahne erstelle öffne ändere bestelle bestätige kopiere veröffentliche zahle
     antworte entferne führe gib kündige lösche schicke sende starte überweise verrate verwende
     désactive[rz]? dis dites efface[rz]? envoie envoye[rz] exécute[rz]? lance[rz] réponds répondez révèle[rz]?
     supprime[rz]? transfère transfére[rz] utilise[rz]
@@ -55,6 +56,10 @@ _DOING_SOMETHING = _words(
     reset respond restart return review run save schedule scan set share ship show shut sign start stop
     store switch take talk test transfer treat trust turn update upgrade upload use visit wire
     """
+)
+_AT_ONCE = (
+    r"(?:right now|right away|immediately|at once|sofort|umgehend|tout de suite|immédiatement|ahora mismo|inmediatamente|de inmediato"
+    r"|subito|immediatamente|imediatamente|onmiddellijk|omedelbart|natychmiast|hemen|немедленно)"
 )
 # What does harm to a thing that is called by its name.
 _SENDING = _words("drop force forward mail refund reset share transfer upload wire")
@@ -99,6 +104,7 @@ NOW_ON = (
 _COMMAND = re.compile(
     rf"(?:^[\W_]*+(?:\d{{1,3}}[.)]\s[\W_]*+)?(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){POLITE}"
     rf"(?P<order>(?:do not|under no circumstances|don['’]t|must|{NOW_ON}|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT}"
+    rf"|[a-zà-ÿ]{{3,15}}(?= {_AT_ONCE}\b)"
     rf"|(?:call|invoke|use|run|trigger)(?=\s+[\w.-]{{1,60}} with\b)"
     rf"|(?:{_SENDING})(?=\s+[\w~/.-]{{0,60}}\w[._/@]\w)"
     rf"|(?!(?:{_NO_ORDER})\b)[a-z]{{3,20}}(?<!ed)(?<!ing)(?<!ly)(?<!s) (?:any|all|every|each)\b)"
@@ -156,6 +162,8 @@ _PERMIT = re.compile(
     r"(?<!not )\b(?:(?:is|are|was|were|been|be|has|have|had)\b(?! not| never|n['’]t)[^.\n]{0,30}\b"
     r"(?:allowed|permitted|authori[sz]ed|pre-?approved|granted|lifted|waived|suspended|unlocked)"
     rf"|{_UNCHECKED}|{_PERMITTED}"
+    rf"|{_SIDES} (?:has |have )?(?:waive|renounce)[sd]?"
+    r"|(?:is|are) (?:now |always )?(?:free|welcome|entitled) to|\b(?:at any (?:time|moment)|jederzeit|à tout moment|en cualquier momento)"
     r"|(?:is|are) (?:now |always )?(?:acceptable|permissible|fine|ok(?:ay)?) (?:if|when|for|to)"
     r"|(?:is|are) (?:(?:an?|now|fully|considered) ){0,2}(?:trusted|exempt\w*|whitelisted|safe to)"
     r"|(?:has|have|had) (?:(?:the|full|explicit|standing) ){0,2}(?:permission|approval|consent|authori[sz]ation|clearance) to"
@@ -179,6 +187,7 @@ _CLAIM = re.compile(
 ).search
 _SIDE = re.compile(rf"\b(?:{_SIDES}|assistant)\b").search
 
+_NO_OBJECTION = re.compile(r"\bno objections? to\b")
 # Who is quoted may begin by naming himself.
 _IN_QUOTE = re.compile(r"[\"'“„«‘][^\"'”“»\n]{0,40}\Z")
 
@@ -215,7 +224,7 @@ def is_lasting(said: str) -> bool:
 
 def orders_in(statement: str) -> Iterator[Order]:
     """Yield what *statement* orders and permits; what a page or a file ordered, it may tell."""
-    text, before = _LABEL.sub("", folded(statement).strip()), ""
+    text, before = _LABEL.sub("", _NO_OBJECTION.sub("allowed", folded(statement).strip())), ""
     for clause in (_PARTS if _CASE(text) or _COMMAND(text) else _CLAUSES)(text):
         command = _COMMAND(clause)
         found = command or _PERMIT(clause)

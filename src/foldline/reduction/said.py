@@ -67,11 +67,16 @@ _CHECKS = re.compile(
 _AGREES = re.compile(
     r"\b(?:agree[sd]?|consent(?:s|ed)?|accept(?:s|ed)?|zugestimmt|einverstanden|accepté|aceptó|aceptado)\b"
 ).search
+_IS_IF = re.compile(
+    r"\b(?:if|when|once|until|after|unless|wenn|sobald|erst|si|cuando|quand|quando)\b"
+).search
+_IS_FREE = re.compile(r"\b(?:(?:free|welcome|entitled) to|may be|darf|dürfen)\b").search
 _MAY = re.compile(r"\b(?:may|can|darf|dürfen|kann|können)\b").search
 _NAMES = re.compile(r"[\w-]{1,80}(?:[./_][\w-]{1,80}){1,12}/?|[\w.-]{2,80}/").findall
 # What somebody else is told to have said.
 _QUOTED = re.compile(r"(?<!\w)[\"'“„«‘]([^\"“”«»\n]{8,400}?)[\"'”“»’](?!\w)").finditer
 _BEFORE_QUOTE = 80
+_CODE = re.compile(r"[a-z][\w-]{0,60}(?:[._][a-z][\w-]{1,60}){1,6}").findall
 _LEAST_OF_WISH = 3
 _OF_TOOL = 0.7
 _OF_USER = 0.5
@@ -104,6 +109,8 @@ class Said:
     def has(self, order: Order) -> bool:
         """Whether somebody said what *order* is about; true where that cannot be told by its words."""
         if order.is_permit and skips_check(order.text) and not self._may_skip:
+            return False
+        if any(len(name) > _STEM and not self._is_named(name) for name in _CODE(order.text)):
             return False
         if _BANS(order.text) and self._is_forbidden(order.text):
             return True
@@ -183,10 +190,8 @@ class Said:
     def lifts_a_ban(self, statement: str) -> bool:
         """Whether *statement* permits what the user forbade when he last spoke of it by its name."""
         text = folded(statement)
-        is_permit = (
-            _ALLOWED(text)
-            or _AGREES(text)
-            or (_MAY(text) and not _EFFECTS.isdisjoint(_meaning(text)))
+        is_permit = any(one(text) for one in (_ALLOWED, _AGREES, _IS_FREE)) or (
+            _MAY(text) and not _EFFECTS.isdisjoint(_meaning(text))
         )
         if not is_permit or _BANS(text):
             return False
@@ -195,13 +200,25 @@ class Said:
             about = [one for one in self._user_said if name in one]
             if about and _BANS(about[-1]):
                 return True
-        if names:
+        # A condition is not lifted with what it is about.
+        if names or _IS_IF(text):
             return False
         meant = {*_meaning(text)}
         told = [(one, meant & {*_meaning(one)}) for one in self._user_said]
         # What it is about is named beside what is done to it.
-        about = [one for one, shared in told if shared & _EFFECTS and shared - _EFFECTS]
+        about = [
+            one for one, shared in told if len(shared) > 1 and (shared & _EFFECTS or _BANS(one))
+        ]
         return bool(about) and _BANS(about[-1]) is not None
+
+    def _is_named(self, name: str) -> bool:
+        return any(name in plain for plain in self._folded) or name in self._answered
+
+    @cached_property
+    def _answered(self) -> str:
+        return folded(
+            "\n".join(texts_of(one for one in self._request.parsed if one.role == "tool"))
+        )
 
     def _was_named(self, stem: str) -> bool:
         return any(stem in plain for plain in self._folded)

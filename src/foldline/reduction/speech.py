@@ -16,7 +16,7 @@ _LABELS = re.compile(
 # With a capital inside of a sentence, German speaks to somebody.
 _ADDRESSES = re.compile(
     "你|您|あなた|당신|我可以|お手伝い|承知|かしこまり|了解しました|ますね|ましょう|好的|明白了|让我|我来|알겠습니다|드릴"
-    r"|(?:(?<=[^\W\d_] )|(?<=, ))(?<!\bper )(?:Sie|Ihnen|Ihr(?:e[mnrs]?)?)\b"
+    r"|\b[Ll]et['’]s\b|(?:(?<=[^\W\d_] )|(?<=, ))(?<!\bper )(?:Sie|Ihnen|Ihr(?:e[mnrs]?)?)\b"
 )
 # Who ends so asks his reader for something, or offers it.
 _BEGINS = r"(?:^|[.!?:;] )\W{0,9}(?:(?:now|so|next|then|first|okay|ok|please|to proceed|for (?:this|that))\W{1,3}){0,2}"

@@ -26,6 +26,8 @@ from foldline.reduction.tools import shows
 _LEAST_SHARED = 2
 _LEAST_SHARE = 0.5
 _MOST_OF_CLAIM = 0.75
+# So many words before one that stands for them tell what it is.
+_LEAST_MEANT = 6
 # What was not done to one thing.
 _MOST_DENIED = 2
 _CLAUSES = re.compile(r"[,;:]\s|\s(?:and|und|et|y|e|en)\s").split
@@ -33,7 +35,7 @@ _CLAUSES = re.compile(r"[,;:]\s|\s(?:and|und|et|y|e|en)\s").split
 _CLAIMS = re.compile(
     r"\b(?:(?:was|were)(?! (?:an?|the|in|on|at|due|because|about|only|from)\b)|been|(?:is|are) now|wurden?|worden|fue(?:ron)?|été|foi|foram|stat[oaie]|werd(?:en)?)\b"
     r"|\b(?:i|we|assistant)(?:['’]ve| have| has)? (?:(?:also|then|now) )?(?:[a-z]{2,}ed|wrote|made|sent|built|put)\b"
-    r"|\b(?:is|are|has|have|had) [a-z]{3,}ed\b|\bse [a-záéíóú]{2,}(?:ó|aron|ieron)\b|\A\W{0,5}\[x\]|[✓✔☑✅]",
+    r"|\b(?:is|are|has|have|had) [a-z]{3,}ed\b|\b(?:approved|confirmed|granted|accepted|signed)\b|\bse [a-záéíóú]{2,}(?:ó|aron|ieron)\b|\A\W{0,5}\[x\]|[✓✔☑✅]",
     re.IGNORECASE,
 ).search
 # What was said of it is no claim, nor what somebody means to do.
@@ -54,6 +56,10 @@ _LITTLE = HOLLOW | content(
         "nothing nobody anything until still missing fehlt fehlen then also some have having later please want wants know need needs habe haben nichts queda quedan falta faltan nada reste rien resta manca niente"
     )
 )
+_IS_PRONOUN = re.compile(
+    r"\W*(?:(?:but|and|aber|und) )?(?:they|he|she|it|that|this|these|those|sie|er|es|das|dies)\b",
+    re.IGNORECASE,
+).match
 _ENDING = re.compile(r"(?<=...)(?:ed|es|e|s)\Z")
 _NAMED = re.compile(r"(?<![\w./-])[\w-]{1,60}(?:[./_][\w-]{1,60}){1,12}")
 _PARTS = re.compile(
@@ -72,7 +78,7 @@ _IS_AHEAD = re.compile(
 _WAITS = re.compile(
     r"\b(?:has|have|needs?|must) (?:to )?(?:be )?(?:confirm|approv|agree|sign|consent|decid)\w*|\bneeds? [^.\n]{0,20}(?:approval|confirmation|consent)\b"
     r"|\b(?:subject to|waiting for|until) [^.\n]{0,40}\b(?:confirm|approv|agree|sign|consent|decid)\w*"
-    r"|\b(?:muss|müssen|bis|sobald)\b[^.\n]{0,60}(?:zustimm|zugestimmt|bestätig|genehmig|entscheid)\w*"
+    r"|\b(?:muss|müssen|bis|sobald)\b[^.\n]{0,60}(?:zustimm|zugestimmt|bestätig|genehmig|entscheid|unterschr)\w*"
     r"|\b(?:tiene que|debe|hasta que)\b[^.\n]{0,60}(?:confirm|aprob|autoriz|acept)\w*|\b(?:doit|jusqu['’]à)\b[^.\n]{0,60}(?:confirm|approuv|accept|valid)\w*",
     re.IGNORECASE,
 ).search
@@ -189,7 +195,7 @@ def _left(messages: Sequence[Message]) -> list[_Open]:
 def _left_in(statement: str, *, is_after: bool, is_of_user: bool) -> Iterator[_Open]:
     stems = _stems(statement)
     for part in _PARTS(statement):
-        new = _stems(part)
+        new = stems if len(stems) >= _LEAST_MEANT and _IS_PRONOUN(part) else _stems(part)
         is_ahead = is_after and (_IS_AHEAD(part) or (is_of_user and _IS_WISH(part)))
         if new and (is_ahead or _WAITS(part)):
             is_denied = _DENIES_ALL(part) is not None and len(new) <= _MOST_DENIED
