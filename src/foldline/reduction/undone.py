@@ -178,18 +178,26 @@ def _wishes(messages: Sequence[Message]) -> Iterator[tuple[set[str], set[str]]]:
 
 
 def _left(messages: Sequence[Message]) -> list[_Open]:
-    """Return what was left open in words since a call last changed something."""
+    """Return what was left open in words since a call last changed something, or waits for somebody."""
     left: list[_Open] = []
     start = _after_work(messages)
     for at, message in enumerate(messages if start else ()):
         text = without_reminders(message.text) if message.role in {"user", "assistant"} else ""
-        for one in statements(text) if len(text) <= TYPED else ():
-            if says_done(one):
+        is_after = at >= start
+        # Most of what was said before leaves nothing open, and tells of nothing that is.
+        if len(text) > TYPED or not (is_after or _WAITS(text) or _is_named(left, text.casefold())):
+            continue
+        for one in statements(text):
+            if left and says_done(one):
                 stems = _stems(one)
                 left = [each for each in left if len(each.new & stems) <= len(each.new) / 2]
-            else:
-                left += _left_in(one, is_after=at >= start, is_of_user=message.is_from_user)
+            elif (is_after or _WAITS(one)) and not says_done(one):
+                left += _left_in(one, is_after=is_after, is_of_user=message.is_from_user)
     return left
+
+
+def _is_named(left: Iterable[_Open], said: str) -> bool:
+    return any(stem in said for one in left for stem in one.new)
 
 
 def _left_in(statement: str, *, is_after: bool, is_of_user: bool) -> Iterator[_Open]:
