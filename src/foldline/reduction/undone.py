@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from foldline.history.messages import Message
-from foldline.history.parts import ToolCallPart
 from foldline.history.reminders import without_reminders
 from foldline.reduction.commands import orders_in
 from foldline.reduction.evidence import has_failed, is_left_open, says_done
@@ -218,15 +217,13 @@ def _stems(text: str) -> set[str]:
 
 def _after_work(messages: Sequence[Message]) -> int:
     """Return where the messages begin since a call last changed something; 0 if none ever did."""
-    calls: dict[str, ToolCallPart] = {}
-    start = 0
-    for at, message in enumerate(messages, 1):
-        calls |= {call.id: call for call in message.tool_calls}
-        for part in message.tool_call_responses:
+    calls = {call.id: call for message in messages for call in message.tool_calls}
+    for at in range(len(messages), 0, -1):
+        for part in messages[at - 1].tool_call_responses:
             call = calls.get(part.id)
-            if not (has_failed(part) or (call is not None and shows(call))):
-                start = at
-    return start
+            if not ((call is not None and shows(call)) or has_failed(part)):
+                return at
+    return 0
 
 
 def _claims_open(clause: str, left: Iterable[_Open], *, is_item: bool) -> bool:
