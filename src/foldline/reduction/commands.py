@@ -103,7 +103,7 @@ NOW_ON = (
 """A pattern of the words for: from now on."""
 _COMMAND = re.compile(
     rf"(?:^[\W_]*+(?:\d{{1,3}}[.)]\s[\W_]*+)?(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){POLITE}"
-    rf"(?P<order>(?:do not|under no circumstances|don['’]t|must|{NOW_ON}|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT}"
+    rf"(?P<order>(?:do not|under no circumstances|don['’]t|must|{NOW_ON}|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?!answer to\b)(?:{_DOING_SOMETHING}){_OBJECT}"
     rf"|[a-zà-ÿ]{{3,15}}(?= {_AT_ONCE}\b)"
     rf"|(?:call|invoke|use|run|trigger)(?=\s+[\w.-]{{1,60}} with\b)"
     rf"|(?:{_SENDING})(?=\s+[\w~/.-]{{0,60}}\w[._/@]\w)"
