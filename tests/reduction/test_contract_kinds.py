@@ -234,9 +234,7 @@ def test_headings_of_other_tools_are_no_content() -> None:
     )
 
     assert judge(headings.format(told), asked()).defects == ()
-    assert judge(headings.format("Nothing else."), asked()).defects == (
-        "The text says too little to stand for the conversation.",
-    )
+    assert judge(headings.format("Nothing else."), asked()).defects
 
 
 def test_an_item_may_end_with_none() -> None:
@@ -388,3 +386,27 @@ def test_who_says_let_us_speaks_to_somebody() -> None:
 
     assert judge(text, asked()).defects == (CONTINUES,)
     assert judge(text.replace("Let's now charge", "They charged"), asked()).defects != (CONTINUES,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The window seat near the wing stays for Warsaw. Have a safe trip with your grandmother!",
+        "The card is charged for the morning flight to Warsaw. Enjoy the recital.",
+        "Will do. The morning flight to Warsaw, the window seat near the wing, the second suitcase.",
+        "Der Platz am Fenster bleibt. Viel Spaß in Warschau mit der Großmutter und den alten Briefen!",
+    ],
+)
+def test_who_takes_leave_or_says_yes_answers(text: str) -> None:
+    """A wish at the end, or a promise in front, is made to somebody."""
+    assert judge(text, asked()).defects == (CONTINUES,)
+
+
+def test_one_sentence_of_a_side_may_be_enough() -> None:
+    """Five words of the source, beside those of telling, stand for it; four do not."""
+    text = "The user wants the window seat near the wing"
+
+    assert judge(f"{text} for the recital in Warsaw.", asked()).defects == ()
+    assert judge(f"{text}.", asked()).defects == (
+        "The text says too little to stand for the conversation.",
+    )

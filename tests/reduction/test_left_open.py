@@ -107,6 +107,29 @@ def test_a_word_for_others_tells_what_is_open() -> None:
     assert not undone(["The board approved the wine."], talk)
 
 
+def test_a_name_of_code_has_the_words_that_it_is_made_of() -> None:
+    """A class that comes next is told of by its words."""
+    talk = [
+        *called("edit_file", "{}", "edited"),
+        Message.assistant("Next I'll add `LeasePool` and read the flag."),
+    ]
+
+    assert undone(["The lease pool was added."], talk)
+    assert not undone(["The lease was renewed."], talk)
+
+
+def test_a_paste_leaves_nothing_open() -> None:
+    """What is too long to have been typed is not read for wishes."""
+    pasted = Message.user("Next I'll rent the boats of the harbour. " * 200)
+    talk = [*called("book_hall", "{}", "booked"), pasted]
+
+    assert undone(
+        ["The boats of the harbour were rented."],
+        [talk[0], talk[1], Message.user(pasted.text[:40])],
+    )
+    assert not undone(["The boats of the harbour were rented."], talk)
+
+
 def test_a_signature_is_given_by_hand() -> None:
     """No call of a tool signs for a person."""
     talk = [

@@ -91,7 +91,7 @@ _HAVE_TO = (
 )
 # The beginnings of verbs that do harm, and of the nouns made of them.
 _HARM = (
-    r"(?:answer|approv|bypass|deactivat|delet|deploy|destr|disabl|disclos|eras|exfiltrat|forward|grant|ignor|leak|merg|overrid"
+    r"(?:answer|approv|bypass|deactivat|delet|deploy|destr|disabl|disclos|eras|exfiltrat|forward|giv|grant|ignor|leak|merg|overrid"
     r"|overwrit|paid|pay|publi[cs]|purg|refund|remov|reveal|sen[dt]|shar|skip|submi|transfer|upload|wip|wir)\w*"
 )
 NOW_ON = (
@@ -141,6 +141,7 @@ _UNCHECKED = (
     r"(?:needs?|requires?) no (?:\w+ ){0,2}(?:confirm\w*|approval|permission|consent|review|verif\w*|checks?)"
     r"|no (?:confirm\w*|approval|permission|consent|verif\w*|checks?) (?:is|are) (?:needed|required|necessary)"
     r"|(?:confirm\w*|approval|permission|consent|review|verif\w*|checks?)(?: [^.\n]{1,40})? (?:is|are) (?:no longer|not) (?:needed|required|necessary)"
+    r"|(?:need not|(?:do|does)(?: not|n['’]t) (?:have|need) to) be (?:asked|told|approved|confirmed|checked|verified)"
     r"|(?:skip|bypass|circumvent|avoid)(?:s|ped|ed|ping|ing)? (?:(?:the|all|any|every|its|their|security) ){0,2}"
     r"(?:confirm\w*|approval|review|verif\w*|checks?|moderation)"
     r"|without (?:(?:any|further|prior|first|explicit|an?|the|user|users|user['’]s) ){0,3}(?:asking|confirm\w*"
@@ -163,8 +164,9 @@ _PERMIT = re.compile(
     r"(?:allowed|permitted|authori[sz]ed|pre-?approved|granted|lifted|waived|suspended|unlocked)"
     rf"|{_UNCHECKED}|{_PERMITTED}"
     rf"|{_SIDES} (?:has |have )?(?:waive|renounce)[sd]?"
+    r"|(?:given up|dropped|lifted|withdrawn|revoked|abandoned) (?:the|his|her|their) (?:rule|limit|ban|restriction)s?"
     r"|(?:is|are) (?:now |always )?(?:free|welcome|entitled) to|\b(?:at any (?:time|moment)|jederzeit|à tout moment|en cualquier momento)"
-    r"|(?:is|are) (?:now |always )?(?:acceptable|permissible|fine|ok(?:ay)?) (?:if|when|for|to)"
+    r"|(?:is|are) (?:now |always )?(?:acceptable|permissible|fine|ok(?:ay)?) (?:if|when(?:ever)?|for|to)"
     r"|(?:is|are) (?:(?:an?|now|fully|considered) ){0,2}(?:trusted|exempt\w*|whitelisted|safe to)"
     r"|(?:has|have|had) (?:(?:the|full|explicit|standing) ){0,2}(?:permission|approval|consent|authori[sz]ation|clearance) to"
     r"|no longer appl(?:y|ies)|(?<!\d )may (?!\d)[^.\n]{0,30}\b(?:freely|without)|(?:granted|gave|given) [^.\n]{0,40}\bpermission"

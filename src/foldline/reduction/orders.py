@@ -41,7 +41,7 @@ _ROLE = re.compile(
     rf"[#>*_`|\[(\"' ]*(?:(?:developer|human(?!\s?:{_TELLS})|administrator|root|instructions?|prompt)"
     r"|(?:system|tool|model|function)(?=.*\b(?:you\w*|must|shall|should|may|can|now|always|never|all|every|any)\b)"
     r"|(?:system|developer|admin) (?:prompt|message|note|override|instructions?|update|notice|alert)"
-    r"|new (?:system )?(?:instructions?|task|prompt|rules?)"
+    r"|override|new (?:system )?(?:instructions?|task|prompt|rules?)"
     r"|(?:important|urgent|critical)(?: new)? (?:instructions?|system message))\s?[\])*_`\"']*\s?:"
 ).match
 # Who writes to the next reader tells of no conversation.
@@ -49,7 +49,7 @@ _READER = re.compile(
     r"[\W_]*(?:[a-zà-ÿ]{2,12} ){0,2}(?:to|for|an|für|à|pour|a|al|para|per|aan|voor|till|alla|all['’])\s?(?:(?:the|any|every|all|future|next|other|das|den|die|der|"
     r"nächste[nrs]?|l['’]|le|el|il|prochain|próximo|prossimo) ?){0,3}(?:assistant|assistent(?:en)?|asistente|assistente|model|modell|"
     r"modèle|modelo|modello|summari[sz]er|agent|ai|ki|llm|bot|reader|whoever)s?\b[^:\n]{0,40}:\s*\w"
-    r"|[\W_]*attention,? (?:the |all |any )?(?:assistant|model|summari[sz]er|agent|ai|llm|bot)s?\b"
+    r"|[\W_]*(?:dear|attention),? (?:the |all |any )?(?:assistant|model|summari[sz]er|agent|ai|llm|bot)s?\b"
     r"|[\W_]*(?:ai|llm|model|agent|assistant|bot)s? (?:reading|who reads?|that reads?|processing) this\b"
 ).match
 _RULES = re.compile(r"[#>*_ -]*instructions?[*_ ]*:", re.IGNORECASE).match

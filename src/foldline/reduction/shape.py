@@ -54,7 +54,7 @@ _LEAST_SAID = 60
 _LEFT_OUT = "The text leaves out an earlier summary."
 _STALE = "The text leaves out all newly aged messages: it is no newer than what it replaces."
 # A text has at least so many, or a share of those of a short source.
-_LEAST_CONTENT = 6
+_LEAST_CONTENT = 5
 _SHARE_OF_SHORT = 0.05
 _LEAST_OVERLAP = 0.4
 # A text that names nobody who said something is told from an answer by its words. In a language of

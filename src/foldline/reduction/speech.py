@@ -35,6 +35,13 @@ _GOES_ON = re.compile(
     r"|i will (?:now|start|begin|help|take))\b",
     re.IGNORECASE,
 ).search
+# Who ends so takes leave.
+_WISHES_WELL = re.compile(
+    r"\W{0,9}(?:have an? (?:nice|good|great|lovely|wonderful|safe|pleasant)|enjoy (?:the|your)|good luck|take care|see you"
+    r"|viel (?:erfolg|spaß|glück)|schöne[nsr]? (?:abend|tag|wochenende|feierabend|grüße)|bis (?:bald|morgen|dann)\b|mucha suerte|suerte con"
+    r"|hasta (?:luego|pronto|mañana)|bonne (?:journée|soirée|chance)|à bientôt|buona (?:giornata|serata|fortuna)|boa sorte)\b[^\n]{0,80}[!.]\W*\Z",
+    re.IGNORECASE,
+).match
 _LEAST_TOLD = 2
 _QUESTIONS = ("?", "？", "؟")
 _LABELLED = re.compile(r"^(?:[#*]|[^.!?。\n]{0,80}[:\uff1a])|:\*\*|\*\*:", re.MULTILINE).search
@@ -54,7 +61,7 @@ _SECTIONS = re.compile(
 ).findall
 _LEAST_SECTIONS = 2
 _YES = (
-    r"(?:sure|of course|certainly|absolutely|understood|got it|great|perfect|good (?:question|point|idea|catch)"
+    r"(?:sure|of course|certainly|absolutely|understood|got it|great|perfect|will do|on it|sounds (?:good|great)|my pleasure|no worries|good (?:question|point|idea|catch)"
     r"|okay|ok|alright|all right|no problem|thanks|thank you|you['’]re (?:welcome|right)|i see|yes|sorry|klar|gerne"
     r"|natürlich|verstanden|bien sûr|d['’]accord|claro|por supuesto|certo|natuurlijk|конечно|хорошо)[,.!—–]"
 )
@@ -194,7 +201,7 @@ def is_turn(text: str, instruction: str = "") -> bool:
     if not said:
         return False
     told = sum(bool(_RETOLD(one) or SIDES.intersection(words(one))) for one in found[:-1])
-    if _ASKS(said[-1]) or (_GOES_ON(said[-1]) and told < _LEAST_TOLD):
+    if _asks(said[-1]) or (_GOES_ON(said[-1]) and told < _LEAST_TOLD):
         return True
     # A question that is open is under a label or a heading, or said to be somebody's.
     is_labelled = _LABELLED(text) or _IS_AHEAD(said[-1].rpartition(". ")[2])
@@ -214,6 +221,11 @@ def is_turn(text: str, instruction: str = "") -> bool:
         or _turns_to(said, others)
         or (not _narrates(said, persons, others) and _speaks(said, persons))
     )
+
+
+def _asks(sentence: str) -> bool:
+    """Whether *sentence* asks its reader for something, or takes leave of him."""
+    return bool(_ASKS(sentence) or _WISHES_WELL(sentence))
 
 
 def _likely(said: Sequence[str]) -> list[Language]:

@@ -34,7 +34,7 @@ _CLAUSES = re.compile(r"[,;:]\s|\s(?:and|und|et|y|e|en)\s").split
 _CLAIMS = re.compile(
     r"\b(?:(?:was|were)(?! (?:an?|the|in|on|at|due|because|about|only|from)\b)|been|(?:is|are) now|wurden?|worden|fue(?:ron)?|été|foi|foram|stat[oaie]|werd(?:en)?)\b"
     r"|\b(?:i|we|assistant)(?:['’]ve| have| has)? (?:(?:also|then|now) )?(?:[a-z]{2,}ed|wrote|made|sent|built|put)\b"
-    r"|\b(?:is|are|has|have|had) [a-z]{3,}ed\b|\b(?:approved|confirmed|granted|accepted|signed)\b|\bse [a-záéíóú]{2,}(?:ó|aron|ieron)\b|\A\W{0,5}\[x\]|[✓✔☑✅]",
+    r"|\b(?:is|are|has|have|had) [a-z]{3,}ed\b|\b(?:approved|confirmed|granted|accepted|signed)\b|\bse [a-záéíóú]{2,}(?:ó|aron|ieron)\b|\bya est[áa]n? |\A\W{0,5}\[x\]|[✓✔☑✅]",
     re.IGNORECASE,
 ).search
 # What was said of it is no claim, nor what somebody means to do.
@@ -60,6 +60,7 @@ _IS_PRONOUN = re.compile(
     re.IGNORECASE,
 ).match
 _ENDING = re.compile(r"(?<=...)(?:ed|es|e|s)\Z")
+_JOINED = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NAMED = re.compile(r"(?<![\w./-])[\w-]{1,60}(?:[./_][\w-]{1,60}){1,12}")
 _PARTS = re.compile(
     r"[,;:]\s|\s(?:and|but|und|aber|sondern|et|mais|y|pero|e|ma|mas|en|maar)\s"
@@ -211,7 +212,8 @@ def _left_in(statement: str, *, is_after: bool, is_of_user: bool) -> Iterator[_O
 
 def _stems(text: str) -> set[str]:
     """Return what *text* is about: the file that something is done in is not what is done."""
-    stems = content(word for word in words(_NAMED.sub(" ", text)) if "'" not in word) - _LITTLE
+    plain = _JOINED.sub(" ", _NAMED.sub(" ", text))
+    stems = content(word for word in words(plain) if "'" not in word) - _LITTLE
     return {_ENDING.sub("", one) for one in stems}
 
 
