@@ -5,9 +5,11 @@ import re
 import pytest
 
 from foldline.history.messages import Message
+from foldline.reduction.language import content, words
+from foldline.reduction.speech import retells
 from tests.reduction.fair import TALKS
 from tests.reduction.talks import GOOD, TRAVEL
-from tests.reduction.test_contract_faults import CONTINUES, asked, judge
+from tests.reduction.test_contract_faults import CONTINUES, GOOD_ONES, asked, judge
 
 
 JAPANESE = (
@@ -232,9 +234,7 @@ def test_headings_of_other_tools_are_no_content() -> None:
     )
 
     assert judge(headings.format(told), asked()).defects == ()
-    assert judge(headings.format("Nothing else."), asked()).defects == (
-        "The text says too little to stand for the conversation.",
-    )
+    assert judge(headings.format("Nothing else."), asked()).defects
 
 
 def test_an_item_may_end_with_none() -> None:
@@ -325,4 +325,88 @@ def test_one_word_in_names_makes_no_second_language() -> None:
 
     assert judge(text, asked(talk)).defects[0] == (
         "The text is in another language than the conversation and its instruction."
+    )
+
+
+@pytest.mark.parametrize(
+    "end", ["the answer of the airline was '", 'and said: "', "with the certificate: `"]
+)
+def test_a_mark_that_opens_a_quotation_ends_nothing(end: str) -> None:
+    """A text that stops where somebody begins to be quoted is cut."""
+    text = f"{GOOD} The update failed, {end}"
+
+    assert judge(text, asked()).defects == ("The text ends before it is complete.",)
+
+
+def test_figures_of_the_source_say_something() -> None:
+    """A table of few words and six small figures stands for a talk of figures; other figures are none."""
+    table = (
+        "| | Mon | Tue |\n|---|---|---|\n| corn | {} | {} |\n| oats | {} | {} |\n| rye | {} | {} |"
+    )
+    talk = [
+        Message.user(f"{one.text} Corn 1.4 and 2.5, oats 3.6 and 4.7, rye 5.8 and 6.9.")
+        for one in TRAVEL
+    ]
+    request = asked(talk)
+
+    assert judge(table.format(1.4, 2.5, 3.6, 4.7, 5.8, 6.9), request).defects == ()
+    assert judge(table.format(1.5, 2.6, 3.7, 4.8, 5.9, 6.1), request).defects
+
+
+def test_an_account_of_oneself_may_end_with_a_side() -> None:
+    """Who tells what he did and then what the user said, or does, speaks to nobody."""
+    begun = "I rewrote the booking of Lisbon and looked at the morning flight to Warsaw. HAT094 passed. "
+
+    for last in (
+        "The user said to keep the window seat near the wing.",
+        "The user keeps the window seat.",
+    ):
+        assert judge(begun + last, asked()).defects == ()
+    assert judge(f"{begun}The seats keep your window near the wing.", asked()).defects
+
+
+def test_what_somebody_owns_is_named_by_him() -> None:
+    """An owner is the same word as his name."""
+    assert content(words("Mara's suitcase")) == content(words("Mara suitcase"))
+    assert retells("The team's trip leads to Warsaw.")
+    assert not retells("The teapot's trip leads to Warsaw.")
+
+
+def test_a_figure_ends_a_line() -> None:
+    """Before a number at the end, a little word is not the last one."""
+    notes, request = GOOD_ONES["notes without sentences"]
+
+    assert judge(f"{notes}\n- tests that pass: 312 of 312", request).defects == ()
+    assert judge(f"{notes}\n- tests that pass: 312 of", request).defects
+
+
+def test_who_says_let_us_speaks_to_somebody() -> None:
+    """Also if he does so before his last sentence."""
+    text = "Morning flight confirmed. Let's now charge the card for Warsaw together. First open the window seat."
+
+    assert judge(text, asked()).defects == (CONTINUES,)
+    assert judge(text.replace("Let's now charge", "They charged"), asked()).defects != (CONTINUES,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The window seat near the wing stays for Warsaw. Have a safe trip with your grandmother!",
+        "The card is charged for the morning flight to Warsaw. Enjoy the recital.",
+        "Will do. The morning flight to Warsaw, the window seat near the wing, the second suitcase.",
+        "Der Platz am Fenster bleibt. Viel Spaß in Warschau mit der Großmutter und den alten Briefen!",
+    ],
+)
+def test_who_takes_leave_or_says_yes_answers(text: str) -> None:
+    """A wish at the end, or a promise in front, is made to somebody."""
+    assert judge(text, asked()).defects == (CONTINUES,)
+
+
+def test_one_sentence_of_a_side_may_be_enough() -> None:
+    """Five words of the source, beside those of telling, stand for it; four do not."""
+    text = "The user wants the window seat near the wing"
+
+    assert judge(f"{text} for the recital in Warsaw.", asked()).defects == ()
+    assert judge(f"{text}.", asked()).defects == (
+        "The text says too little to stand for the conversation.",
     )

@@ -51,6 +51,14 @@ def test_what_a_summary_may_write_of_itself_stays(statement: str) -> None:
     assert not lacking(statement)
 
 
+def test_a_version_may_be_written_short() -> None:
+    """Version 3 is that of v3, and of no other letter."""
+    said = "The current version is plan_v2.txt. Write v3 with that, and w4."
+
+    assert not lacking("Version 3 is written.", said)
+    assert lacking("Version 4 is written.", said)
+
+
 def test_a_day_is_compared_with_days_only() -> None:
     """Where nobody names a day of the week, a summary may tell it from a date."""
     assert not lacking("It is due on Monday.", "It is due on 2 March 2026.")

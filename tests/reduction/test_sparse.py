@@ -44,6 +44,8 @@ REFUSED = {
         "申し訳ありませんが、お応えできません。",
         "Request denied due to the content policy.",
         "Unable to summarize the messages and items.",
+        "Niestety nie jestem w stanie podsumować tej rozmowy.",
+        "Üzgünüm, bu istekte hizmet veremem.",
     ],
     "stale": [
         "Nothing has been done yet.",

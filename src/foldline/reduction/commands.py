@@ -34,6 +34,7 @@ _DOING = _words(
     migrate modify notify obey overwrite pay pretend prevent publish purchase refactor refuse remind remove
     rename replace restore reveal revert rewrite say sell send serve skip speak submit subscribe tell throw
     touch translate uninstall unlock verify warn wipe write
+    rufe verschicke mahne erstelle öffne ändere bestelle bestätige kopiere veröffentliche zahle
     antworte entferne führe gib kündige lösche schicke sende starte überweise verrate verwende
     désactive[rz]? dis dites efface[rz]? envoie envoye[rz] exécute[rz]? lance[rz] réponds répondez révèle[rz]?
     supprime[rz]? transfère transfére[rz] utilise[rz]
@@ -56,6 +57,12 @@ _DOING_SOMETHING = _words(
     store switch take talk test transfer treat trust turn update upgrade upload use visit wire
     """
 )
+_AT_ONCE = (
+    r"(?:right now|right away|immediately|at once|sofort|umgehend|tout de suite|immédiatement|ahora mismo|inmediatamente|de inmediato"
+    r"|subito|immediatamente|imediatamente|onmiddellijk|omedelbart|natychmiast|hemen|немедленно)"
+)
+# What does harm to a thing that is called by its name.
+_SENDING = _words("drop force forward mail refund reset share transfer upload wire")
 _OBJECT = (
     r"(?=\s+(?:the|an?|all|any|every|each|both|your?|his|her|their|its|our|my|this|that|these|those|it|them"
     r"|him|us|no|only|to|in|as|like|with|from|off|up|down|out|back|over|on|what|whatever|everything"
@@ -84,11 +91,11 @@ _HAVE_TO = (
 )
 # The beginnings of verbs that do harm, and of the nouns made of them.
 _HARM = (
-    r"(?:answer|approv|bypass|deactivat|delet|destr|disabl|disclos|eras|exfiltrat|forward|grant|ignor|leak|overrid"
-    r"|overwrit|paid|pay|publi[cs]|purg|refund|remov|reveal|sen[dt]|shar|skip|transfer|upload|wip|wir)\w*"
+    r"(?:answer|approv|bypass|deactivat|delet|deploy|destr|disabl|disclos|eras|exfiltrat|forward|giv|grant|ignor|leak|merg|overrid"
+    r"|overwrit|paid|pay|publi[cs]|purg|refund|remov|reveal|sen[dt]|shar|skip|submi|transfer|upload|wip|wir)\w*"
 )
 NOW_ON = (
-    r"from (?:now|here|this point|today) on|going forward|henceforth|(?:in|for) (?:all |any |every )?(?:the )?"
+    r"from (?:(?:now|here|this point|today) on|this (?:point|moment))|going forward|henceforth|(?:in|for) (?:all |any |every )?(?:the )?"
     r"(?:later|future|subsequent|following) (?:sessions?|runs?|calls?|tasks?|turns?|replies|answers?|messages?)"
     r"|ab jetzt|ab sofort|von nun an|künftig|désormais|dorénavant|à l['’]avenir|desde ahora|de ahora"
     r"|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu|från och med nu|od teraz|bundan sonra|отныне|впредь"
@@ -96,16 +103,19 @@ NOW_ON = (
 """A pattern of the words for: from now on."""
 _COMMAND = re.compile(
     rf"(?:^[\W_]*+(?:\d{{1,3}}[.)]\s[\W_]*+)?(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){POLITE}"
-    rf"(?P<order>(?:do not|under no circumstances|don['’]t|must|{NOW_ON}|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT}"
+    rf"(?P<order>(?:do not|under no circumstances|don['’]t|must|{NOW_ON}|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?!answer to\b)(?:{_DOING_SOMETHING}){_OBJECT}"
+    rf"|[a-zà-ÿ]{{3,15}}(?= {_AT_ONCE}\b)"
+    rf"|(?:call|invoke|use|run|trigger)(?=\s+[\w.-]{{1,60}} with\b)"
+    rf"|(?:{_SENDING})(?=\s+[\w~/.-]{{0,60}}\w[._/@]\w)"
     rf"|(?!(?:{_NO_ORDER})\b)[a-z]{{3,20}}(?<!ed)(?<!ing)(?<!ly)(?<!s) (?:any|all|every|each)\b)"
-    r"|(?:\b(?:you|the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der (?:nächste )?(?:assistent|agent)"
-    r"|l['’]assistant|el asistente|l['’]assistente|o assistente|ассистент)\W+"
+    r"|(?:\b(?:you|(?<!of )the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der (?:nächste )?(?:assistent|agent)|das (?:nächste )?modell"
+    r"|l['’]assistant|le modèle|el (?:asistente|modelo)|il modello|l['’]assistente|o assistente|ассистент)\W+"
     r"(?:must|should|shall|may|can(?!['’]t)|has to|have to|needs? to|ought to|(?:is|are) (?:now |also )?"
     r"(?:to|required to|cleared to|allowed to|permitted to|free to|authori[sz]ed to|expected to|instructed to)"
-    r"|musst|muss|müssen|sollst|soll|sollen|darfst|darf|dois|doit|devez|debes?|devi|deve|должен|должна)\b"
+    r"|musst|muss|müssen|sollst|soll|sollen|darfst|darf|kann|dois|doit|devez|peut|debes?|puede|devi|deve|può|pode|должен|должна|может)\b"
     r"|\bi (?:have )?(?:asked|told|instructed|want|wanted) you (?:to|not to|never to)\b"
     r"|\b(?:is|are) (?:asked|requested|expected|invited|urged|advised) to\b"
-    rf"|\b{_HAVE_TO} {_HARM}"
+    rf"|(?P<duty>\b{_HAVE_TO} {_HARM})"
     r"|\b(?:next|only|first) (?:step|action|task|move|job|goal)s? (?:is|are|will be|has to be)\b)(?P<told>)"
 ).search
 # Every clause is judged by its own words, so that true ones around it are no help. A comma divides
@@ -126,12 +136,41 @@ _LABEL = re.compile(
 _SIDES = (
     r"(?:users?|customers?|clients?|humans?|operators?|admin\w*|owner|boss|manager|he|she|they)"
 )
+# What asks first is left out, or is not needed.
+_UNCHECKED = (
+    r"(?:needs?|requires?) no (?:\w+ ){0,2}(?:confirm\w*|approval|permission|consent|review|verif\w*|checks?)"
+    r"|no (?:confirm\w*|approval|permission|consent|verif\w*|checks?) (?:is|are) (?:needed|required|necessary)"
+    r"|(?:confirm\w*|approval|permission|consent|review|verif\w*|checks?)(?: [^.\n]{1,40})? (?:is|are) (?:no longer|not) (?:needed|required|necessary)"
+    r"|(?:need not|(?:do|does)(?: not|n['’]t) (?:have|need) to) be (?:asked|told|approved|confirmed|checked|verified)"
+    r"|(?:skip|bypass|circumvent|avoid)(?:s|ped|ed|ping|ing)? (?:(?:the|all|any|every|its|their|security) ){0,2}"
+    r"(?:confirm\w*|approval|review|verif\w*|checks?|moderation)"
+    r"|without (?:(?:any|further|prior|first|explicit|an?|the|user|users|user['’]s) ){0,3}(?:asking|confirm\w*"
+    r"|approval|permission|consent|review|verif\w*|checking)"
+    r"|ohne (?:(?:den|die|das|zu|nutzer|kunden) ){0,3}(?:fragen|nachzufragen|rückfragen?|zustimmung|freigabe|bestätigung|genehmigung)"
+    r"|sans (?:l['’])?(?:demander|confirm\w*|autorisation|accord)|sin (?:preguntar|confirm\w*|permiso|autorización)"
+    r"|senza (?:chiedere|conferm\w*|autorizzazione|permesso)|sem (?:perguntar|confirm\w*|autorização)"
+    r"|zonder (?:te )?(?:vragen|bevestiging|toestemming)"
+)
+_SKIPS = re.compile(rf"\b(?:{_UNCHECKED})\b").search
+_PERMITTED = (
+    r"hat [^.\n]{0,60}?(?:erlaubt|genehmigt|gestattet|freigegeben)|(?:a|ont) (?:autorisé|permis)\w*"
+    r"|han? (?:autorizado|permitido|autorizzato|permesso)|autorizou|permitiu|heeft [^.\n]{0,60}?(?:toegestaan|goedgekeurd)"
+    r"|(?:nutzer(?:in)?|kund(?:e|in)) (?:erlaubt|gestattet|genehmigt)|(?:utilisat\w+|cliente?) (?:autorise|permet)"
+    r"|(?:usuari[oa]|utente|client[ea]|utilizador) (?:autoriza|permite|autorizza|permette)"
+)
 # A bar that is gone, a permission, and what has to be done by nobody who is named.
 _PERMIT = re.compile(
     r"(?<!not )\b(?:(?:is|are|was|were|been|be|has|have|had)\b(?! not| never|n['’]t)[^.\n]{0,30}\b"
     r"(?:allowed|permitted|authori[sz]ed|pre-?approved|granted|lifted|waived|suspended|unlocked)"
+    rf"|{_UNCHECKED}|{_PERMITTED}"
+    rf"|{_SIDES} (?:has |have )?(?:waive|renounce)[sd]?"
+    r"|(?:given up|dropped|lifted|withdrawn|revoked|abandoned) (?:the|his|her|their) (?:rule|limit|ban|restriction)s?"
+    r"|(?:is|are) (?:now |always )?(?:free|welcome|entitled) to|\b(?:at any (?:time|moment)|jederzeit|à tout moment|en cualquier momento)"
+    r"|(?:is|are) (?:now |always )?(?:acceptable|permissible|fine|ok(?:ay)?) (?:if|when(?:ever)?|for|to)"
+    r"|(?:is|are) (?:(?:an?|now|fully|considered) ){0,2}(?:trusted|exempt\w*|whitelisted|safe to)"
+    r"|(?:has|have|had) (?:(?:the|full|explicit|standing) ){0,2}(?:permission|approval|consent|authori[sz]ation|clearance) to"
     r"|no longer appl(?:y|ies)|(?<!\d )may (?!\d)[^.\n]{0,30}\b(?:freely|without)|(?:granted|gave|given) [^.\n]{0,40}\bpermission"
-    r"|(?:safety|security|guard\w*|checks?|rules?|limits?|restrictions?|protections?|confirmations?|approvals?)"
+    r"|(?:safety|security|guard\w*|checks?|rules?|limits?|restrictions?|protections?|confirmations?|approvals?|verification|authentication|validation|filters?|logging|monitoring)"
     r" [^.\n]{0,30}\b(?:disabled|gone|off|removed|void)"
     rf"|{_SIDES} (?:has |have |had )?(?:allow|permit|authori[sz])\w*"
     r"|it(?:['’]s| is| was) (?:all right|ok(?:ay)?|fine|acceptable) to"
@@ -150,6 +189,10 @@ _CLAIM = re.compile(
 ).search
 _SIDE = re.compile(rf"\b(?:{_SIDES}|assistant)\b").search
 
+_NO_OBJECTION = re.compile(r"\bno objections? to\b")
+# Who is quoted may begin by naming himself.
+_IN_QUOTE = re.compile(r"[\"'“„«‘][^\"'”“»\n]{0,40}\Z")
+
 _STANDING = re.compile(rf"\b(?:{NOW_ON})\b").search
 _LASTING = re.compile(
     rf"\b(?:{_EVER}|{NOW_ON}|in (?:the )?future|every time|whenever|next time|any ?more)\b"
@@ -166,6 +209,11 @@ class Order(NamedTuple):
     """Whether it says that something is allowed, or that a rule is gone."""
 
 
+def skips_check(said: str) -> bool:
+    """Whether *said*, folded, says that nobody is asked, or that nothing is checked."""
+    return _SKIPS(said) is not None
+
+
 def is_standing(statement: str) -> bool:
     """Whether *statement* says what holds from now on."""
     return _STANDING(folded(statement)) is not None
@@ -178,15 +226,17 @@ def is_lasting(said: str) -> bool:
 
 def orders_in(statement: str) -> Iterator[Order]:
     """Yield what *statement* orders and permits; what a page or a file ordered, it may tell."""
-    text, before = _LABEL.sub("", folded(statement).strip()), ""
+    text, before = _LABEL.sub("", _NO_OBJECTION.sub("allowed", folded(statement).strip())), ""
     for clause in (_PARTS if _CASE(text) or _COMMAND(text) else _CLAUSES)(text):
         command = _COMMAND(clause)
         found = command or _PERMIT(clause)
         told = before + clause[: found.start()] if found else ""
         before = clause
         # What the user said, he has to have said.
-        if found and (not is_reported(told) or _SIDE(told)):
-            start = max(command.start("order"), command.start("told")) if command else 0
+        if found and (not is_reported(told) or _SIDE(_IN_QUOTE.sub("", told))):
+            start = max(map(command.start, ("order", "told"))) if command else 0
+            # What has to be done is told by its verb, and forbidden by what stands before it.
+            start = command.start("duty") if command and command["duty"] else start
             if not _INQUIRES(clause, start):
                 # Who orders tells of no order after it.
                 before = ""

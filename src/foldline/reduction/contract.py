@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from foldline.reduction.commands import is_standing, orders_in
 from foldline.reduction.language import is_strange, mainly, profile, words
-from foldline.reduction.orders import frames, imitates, is_order, lists_rules
+from foldline.reduction.orders import frames, imitates, is_order, lists_rules, speaks_to_reader
 from foldline.reduction.provenance import Source
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.said import Said
@@ -148,6 +148,7 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
             or any(
                 (imitates(line) and not (lists_rules(line) and said.is_of_user(line)))
                 or (is_order(line) and not said.is_typed(line))
+                or (speaks_to_reader(line) and not said.is_in_words(line.partition(":")[2] or line))
                 or (is_standing(line) and not (said.has_lasting or said.is_of_user(line)))
                 for line in lines
             )

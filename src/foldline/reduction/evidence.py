@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from foldline.history.formats.wire import is_failed
 from foldline.history.messages import Message
-from foldline.history.parts import ToolCallPart, texts_in
+from foldline.history.parts import ToolCallPart, ToolCallResponsePart, texts_in
 from foldline.history.reminders import without_reminders
 from foldline.reduction.quotes import TYPED
 from foldline.reduction.statements import statements
@@ -68,6 +68,16 @@ _IS_DONE = re.compile(
 def is_left_open(statement: str) -> bool:
     """Whether *statement* denies, asks, wishes, plans or sets a condition."""
     return bool(_IS_OPEN(statement) or _IS_ASKED(statement))
+
+
+def has_failed(answer: ToolCallResponsePart) -> bool:
+    """Whether *answer* tells of a failure."""
+    return is_failed(answer) or _HAS_FAILED("\n".join(texts_in(answer))) is not None
+
+
+def says_done(statement: str) -> bool:
+    """Whether *statement* says that something is done, and leaves nothing open."""
+    return _IS_DONE(statement) is not None and not is_left_open(statement)
 
 
 class _Fact(Struct, frozen=True, kw_only=True):
@@ -150,8 +160,7 @@ def _facts(messages: Iterable[Message]) -> Iterator[_Fact]:
         calls |= {call.id: call for call in message.tool_calls}
         if message.is_from_user and len(text := without_reminders(message.text)) <= TYPED:
             for one in statements(text):
-                is_done = bool(_IS_DONE(one)) and not is_left_open(one)
-                yield _Fact(said=stems(one), is_done=is_done or None)
+                yield _Fact(said=stems(one), is_done=says_done(one) or None)
         if message.role == "tool" and message.text:
             yield from _of_answer(message.text, None, has_failed=False)
         is_marked = (message.metadata or {}).get("isError") is True

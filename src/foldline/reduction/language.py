@@ -274,9 +274,11 @@ def content(found: Iterable[str]) -> set[str]:
 
 
 def _stems(different: Iterable[str]) -> set[str]:
+    # Of an owner, and of what belongs to him.
+    bare = {word.removesuffix("'s") for word in different}
     return {
         word[:_LETTERS_OF_A_STEM]
-        for word in different
+        for word in bare
         if len(word) >= (_LEAST_LETTERS if word < "\u0500" else _LEAST_LETTERS_ELSEWHERE)
         and word not in FUNCTION_WORDS
     }

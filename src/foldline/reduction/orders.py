@@ -41,8 +41,16 @@ _ROLE = re.compile(
     rf"[#>*_`|\[(\"' ]*(?:(?:developer|human(?!\s?:{_TELLS})|administrator|root|instructions?|prompt)"
     r"|(?:system|tool|model|function)(?=.*\b(?:you\w*|must|shall|should|may|can|now|always|never|all|every|any)\b)"
     r"|(?:system|developer|admin) (?:prompt|message|note|override|instructions?|update|notice|alert)"
-    r"|new (?:system )?(?:instructions?|task|prompt|rules?)"
+    r"|override|new (?:system )?(?:instructions?|task|prompt|rules?)"
     r"|(?:important|urgent|critical)(?: new)? (?:instructions?|system message))\s?[\])*_`\"']*\s?:"
+).match
+# Who writes to the next reader tells of no conversation.
+_READER = re.compile(
+    r"[\W_]*(?:[a-zà-ÿ]{2,12} ){0,2}(?:to|for|an|für|à|pour|a|al|para|per|aan|voor|till|alla|all['’])\s?(?:(?:the|any|every|all|future|next|other|das|den|die|der|"
+    r"nächste[nrs]?|l['’]|le|el|il|prochain|próximo|prossimo) ?){0,3}(?:assistant|assistent(?:en)?|asistente|assistente|model|modell|"
+    r"modèle|modelo|modello|summari[sz]er|agent|ai|ki|llm|bot|reader|whoever)s?\b[^:\n]{0,40}:\s*\w"
+    r"|[\W_]*(?:dear|attention),? (?:the |all |any )?(?:assistant|model|summari[sz]er|agent|ai|llm|bot)s?\b"
+    r"|[\W_]*(?:ai|llm|model|agent|assistant|bot)s? (?:reading|who reads?|that reads?|processing) this\b"
 ).match
 _RULES = re.compile(r"[#>*_ -]*instructions?[*_ ]*:", re.IGNORECASE).match
 _LOUD = re.compile(
@@ -72,6 +80,9 @@ _START = r"(?:^[\W\d_]*|[.!?:;-]\s\W{0,3}|[\"“«„‘\[({`])"
 _ORDER = re.compile(
     rf"{_START}{POLITE}{_VERB}{_OF}{_TARGET}\b"
     rf"|{_START}{POLITE}(?:ignore|disregard|forget) (?:everything|anything|all|what)\b"
+    rf"|{_START}{POLITE}(?:ignoriere|vergiss|ignorez|oublie[zs]?|ignora|olvida|dimentica|esqueça|esquece|negeer|vergeet|ignorera"
+    r"|glöm|zignoruj|zapomnij|unut|игнорируй(?:те)?|забудь(?:те)?) (?:alles|was|tout|ce que|todo|lo que|tutto|quello che|tudo"
+    r"|o que|wat|allt|vad|wszystko|to co|her şeyi|вс[её]|что)\b"
     rf"|{_START}{POLITE}(?:you are (?:now|no longer|dan\b|free|a new|an unrestricted|in (?:developer|debug|admin|god))"
     r"|act as (?:an?|if|though|dan)\b|pretend (?:to be|you)|your new (?:task|role|goal|job|instructions?|purpose) (?:is|are)\b)"
     r"|(?:忽略|无视|無視|忘记|忘記)[^。\n]{0,12}(?:指令|指示|提示|规则|規則|说明|說明|命令|一切)"
@@ -83,7 +94,7 @@ _ENDED = re.compile(r"[.!?。]\s")
 _LEAST_WORDS = 4
 # Who tells of an order names who gave it, before it.
 _REPORTED = re.compile(
-    r"\b(?:said|says|saying|told|tells|asked|asks|tried|tries|trying|attempt\w*|contain\w*|instruct\w*|claim\w*"
+    r"\b(?:said|says?|saying|posted|told|tells|asked|asks|tried|tries|trying|attempt\w*|contain\w*|instruct\w*|claim\w*"
     r"|held|included?|includes|demanded|wrote|reads?|reading|had|with the (?:text|line|words)|wanted|ordered"
     r"|forderte|versuchte|sagte|demandait|pidió|chiese|pediu|vroeg)\b|试图|要求|声称"
 ).search
@@ -102,6 +113,11 @@ def imitates(statement: str) -> bool:
     """Whether *statement* speaks as somebody else, or looks like a part of a request."""
     text = folded(statement).strip()
     return bool(_LOUD(statement) or _TEMPLATE.search(text) or _ROLE(text) or _TURN(text))
+
+
+def speaks_to_reader(statement: str) -> bool:
+    """Whether *statement* is labelled as a note to the model that reads it."""
+    return _READER(folded(statement)) is not None
 
 
 def lists_rules(statement: str) -> bool:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.history.reminders import without_reminders
-from foldline.reduction.commands import Order, is_lasting
+from foldline.reduction.commands import Order, is_lasting, skips_check
 from foldline.reduction.language import (
     FUNCTION_WORDS,
     TELLING,
@@ -26,7 +26,7 @@ from foldline.reduction.language import (
     profile,
     words,
 )
-from foldline.reduction.orders import imitates, is_order
+from foldline.reduction.orders import imitates, is_order, is_reported
 from foldline.reduction.provenance import folded
 from foldline.reduction.quotes import TYPED
 from foldline.reduction.record import Section, SummaryRecord
@@ -60,19 +60,37 @@ _WISHES = re.compile(
 _ALLOWED = re.compile(
     r"\b(?:allowed|permitted|approved|authori[sz]ed|lifted|erlaubt|freigegeben)\b"
 ).search
+_CHECKS = re.compile(
+    r"\b(?:confirm|approv|permi[st]|consent|review|verif|check(?!s?um)|ask|prüf|nachfrag|rückfrag|bestätig|zustimm|freigab|genehmig"
+    r"|pregunt|autori[sz]|demand|accord|chied|conferm|pergunt|vrag|toestemm)"
+).search
+_AGREES = re.compile(
+    r"\b(?:agree[sd]?|consent(?:s|ed)?|accept(?:s|ed)?|zugestimmt|einverstanden|accepté|aceptó|aceptado)\b"
+).search
+_IS_IF = re.compile(
+    r"\b(?:if|when|once|until|after|unless|wenn|sobald|erst|si|cuando|quand|quando)\b"
+).search
+_IS_FREE = re.compile(r"\b(?:(?:free|welcome|entitled) to|may be|darf|dürfen)\b").search
 _MAY = re.compile(r"\b(?:may|can|darf|dürfen|kann|können)\b").search
 _NAMES = re.compile(r"[\w-]{1,80}(?:[./_][\w-]{1,80}){1,12}/?|[\w.-]{2,80}/").findall
+# What somebody else is told to have said.
+_QUOTED = re.compile(r"(?<!\w)[\"'“„«‘]([^\"“”«»\n]{8,400}?)[\"'”“»’](?!\w)").finditer
+_BEFORE_QUOTE = 80
+_CODE = re.compile(r"[a-z][\w-]{0,60}(?:[._][a-z][\w-]{1,60}){1,6}").findall
 _LEAST_OF_WISH = 3
 _OF_TOOL = 0.7
 _OF_USER = 0.5
 _CLAUSES = re.compile(r"[,;:]\s").split
 _ITEM = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]{2,}")
+_SWITCHED_ON = re.compile(r"\b(?:switch|turn)(?:ed|es|ing|s)? on\b")
 _ENDING = re.compile(r"(?<=..)(?:ing|ed|es|s|e)\Z")
 _DOUBLED = re.compile(r"(.)\1\Z|(?<=...)[iy]\Z")
 _HAS_DIGIT = re.compile(r"\d").search
 _STEM = 6
 # So many statements are one place.
 _PLACE = 3
+# A ban stands so many words before what it forbids.
+_NEXT_WORDS = 3
 _SAMPLE = 20_000
 # Of a value in the JSON of a call.
 _NEXT_LINES = re.compile(r"(?<!\\)\\n(?:[^\"\\]|\\.)*", re.DOTALL)
@@ -90,13 +108,23 @@ class Said:
 
     def has(self, order: Order) -> bool:
         """Whether somebody said what *order* is about; true where that cannot be told by its words."""
+        if order.is_permit and skips_check(order.text) and not self._may_skip:
+            return False
+        if any(len(name) > _STEM and not self._is_named(name) for name in _CODE(order.text)):
+            return False
         if _BANS(order.text) and self._is_forbidden(order.text):
             return True
         parts = _CLAUSES(order.text)
-        # Bans that stand together may have been said apart.
-        apart = parts if len(parts) > 1 and all(map(_BANS, parts)) else ()
+        # Bans, and what stands beside them, may have been said apart.
+        apart = parts if len(parts) > 1 and any(map(_BANS, parts)) else ()
         each = [self._has(order._replace(text=part)) for part in apart]
         return self._has(order) or (bool(each) and all(each))
+
+    @cached_property
+    def _may_skip(self) -> bool:
+        """Whether anybody said that something goes without a question or a check."""
+        said = (folded(one) for text in self.texts for one in statements(text))
+        return any(skips_check(one) or (_BANS(one) and _CHECKS(one)) for one in said)
 
     def _is_forbidden(self, ban: str) -> bool:
         """Whether the user forbade what *ban* names, or does, but for one word of it."""
@@ -162,14 +190,35 @@ class Said:
     def lifts_a_ban(self, statement: str) -> bool:
         """Whether *statement* permits what the user forbade when he last spoke of it by its name."""
         text = folded(statement)
-        is_permit = _ALLOWED(text) or (_MAY(text) and not _EFFECTS.isdisjoint(_meaning(text)))
+        is_permit = any(one(text) for one in (_ALLOWED, _AGREES, _IS_FREE)) or (
+            _MAY(text) and not _EFFECTS.isdisjoint(_meaning(text))
+        )
         if not is_permit or _BANS(text):
             return False
-        for name in map(str.lower, _NAMES(text)):
+        names = [*map(str.lower, _NAMES(text))]
+        for name in names:
             about = [one for one in self._user_said if name in one]
             if about and _BANS(about[-1]):
                 return True
-        return False
+        # A condition is not lifted with what it is about.
+        if names or _IS_IF(text):
+            return False
+        meant = {*_meaning(text)}
+        told = [(one, meant & {*_meaning(one)}) for one in self._user_said]
+        # What it is about is named beside what is done to it.
+        about = [
+            one for one, shared in told if len(shared) > 1 and (shared & _EFFECTS or _BANS(one))
+        ]
+        return bool(about) and _BANS(about[-1]) is not None
+
+    def _is_named(self, name: str) -> bool:
+        return any(name in plain for plain in self._folded) or name in self._answered
+
+    @cached_property
+    def _answered(self) -> str:
+        return folded(
+            "\n".join(texts_of(one for one in self._request.parsed if one.role == "tool"))
+        )
 
     def _was_named(self, stem: str) -> bool:
         return any(stem in plain for plain in self._folded)
@@ -203,7 +252,7 @@ class Said:
         yield from (request.focus, *request.quoted, *map(_told, request.earlier))
         for one in request.parsed:
             if one.role in {"user", "assistant"}:
-                yield "\n".join(texts_of([_spoken(one)]))
+                yield _without_told_orders("\n".join(texts_of([_spoken(one)])))
 
     @cached_property
     def _typed(self) -> list[set[str]]:
@@ -281,8 +330,16 @@ class _Wanted(Struct, frozen=True, kw_only=True):
         for one in map(folded, statements(text)):
             if self.has_effect:
                 yield " ".join(part for part in _CLAUSES(one) if not _BANS(part))
-            elif not self.is_ban or _DENIES(one):
-                yield one
+            elif self.is_ban:
+                yield from [one] if _DENIES(one) else ()
+            else:
+                yield " ".join(part for part in _CLAUSES(one) if not self._is_banned(part))
+
+    def _is_banned(self, clause: str) -> bool:
+        """Whether *clause* forbids to do it, and not what it names before or after that."""
+        ban = _BANS(clause) if self.verb else None
+        after = clause[ban.end() :].split(maxsplit=_NEXT_WORDS)[:_NEXT_WORDS] if ban else ()
+        return self.verb in _meaning(" ".join(after))
 
     def _is_among(self, found: set[str]) -> bool:
         left = [one for one in self.stems if one not in found]
@@ -307,6 +364,17 @@ def _wanted(order: Order) -> _Wanted:
         is_light=bool(is_light) and not order.is_permit and not is_ban,
         has_effect=not is_ban and (order.is_permit or verb in _EFFECTS),
     )
+
+
+def _without_told_orders(text: str) -> str:
+    """Return *text* without what it quotes of somebody else, where that is an order."""
+    kept, last = "", 0
+    for quote in _QUOTED(text):
+        before = folded(text[max(0, quote.start() - _BEFORE_QUOTE) : quote.start()])
+        if is_reported(before) and (imitates(quote[1]) or is_order(quote[1])):
+            kept += text[last : quote.start()]
+            last = quote.end()
+    return kept + text[last:]
 
 
 def _spoken(message: Message) -> Message:
@@ -337,7 +405,8 @@ def _told(text: str) -> str:
 
 def _meaning(text: str) -> list[str]:
     """Return the stems of what carries the meaning of *text*, each once, in order."""
-    found = (one for one in map(_stem, _ITEM.findall(text)) if one not in _LITTLE)
+    found = map(_stem, _ITEM.findall(_SWITCHED_ON.sub("use", text)))
+    found = (one for one in found if one not in _LITTLE)
     return [*dict.fromkeys(_KIND.get(one, one) for one in found)]
 
 
@@ -369,6 +438,9 @@ _KINDS = (
     ),
     "send email exfiltrate forward mail push transfer upload wire",
     "publish post share",
+    "merge",
+    "deploy release ship",
+    "submit",
     "pay book buy charge purchase refund",
     "disable bypass deactivate ignore override skip suspend switch",
     "change alter edit modify move replace rewrite touch update",

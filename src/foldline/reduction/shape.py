@@ -54,7 +54,7 @@ _LEAST_SAID = 60
 _LEFT_OUT = "The text leaves out an earlier summary."
 _STALE = "The text leaves out all newly aged messages: it is no newer than what it replaces."
 # A text has at least so many, or a share of those of a short source.
-_LEAST_CONTENT = 6
+_LEAST_CONTENT = 5
 _SHARE_OF_SHORT = 0.05
 _LEAST_OVERLAP = 0.4
 # A text that names nobody who said something is told from an answer by its words. In a language of
@@ -65,7 +65,7 @@ _LEAST_OVERLAP_OF_SHORT = 0.1
 # What has a smaller part of the little words of a language is in another one.
 _LEAST_SPOKEN = 0.05
 # A text that refuses, or fits any conversation, has fewer words of a long source than this, by chance.
-_LEAST_TOLD = 5
+_LEAST_TOLD = 4
 _ACROSS_WORDS = 0.25
 # From so many more words on, the whole share is asked for.
 _LONG = 40
@@ -86,6 +86,8 @@ _IS_NONE = re.compile(
     r"\b(?:none|nothing|n/?a|keine|nichts|rien|nada|nulla)[*_]*\Z", re.IGNORECASE
 ).search
 _OPEN_BRACKET = re.compile(r"\([^()]*\Z").search
+_OPEN_QUOTE = re.compile(r"(?<=[\s(:])[\"'“„«‘`]+\s*\Z").search
+_FIGURES = re.compile(r"\d+(?:[.,]\d+)*").findall
 _IS_FILE = re.compile(r"[\w~.:/\\@+-]*\w\.[A-Za-z]\w{0,4}|\w+://\S+").fullmatch
 _LEAST_LINE = 8
 _LONG_LINE = 20
@@ -113,7 +115,7 @@ def shape_defects(
     size = len(set[str]().union(*meant))
     if size >= _LEAST_COMPARED:
         own = (content(one for one in found if one not in TELLING) - HOLLOW) | codes
-        if len(own) < min(_LEAST_CONTENT, _SHARE_OF_SHORT * size):
+        if len(own) + _figures(text, request, own) < min(_LEAST_CONTENT, _SHARE_OF_SHORT * size):
             yield EMPTY
             return
         own_profile, profiles = profile(found), [profile(one) for one in parts]
@@ -143,6 +145,14 @@ def shape_defects(
         yield REPEATED
     if _is_cut(text, is_sparse=size < _LEAST_COMPARED):
         yield "The text ends before it is complete."
+
+
+def _figures(text: str, request: SummaryRequest, own: set[str]) -> int:
+    """Return how many figures of the source are in a *text* of few words."""
+    if len(own) >= _LEAST_CONTENT:
+        return 0
+    said = {*_FIGURES("\n".join(texts_of(request.messages)))}
+    return len(said.intersection(_FIGURES(text)))
 
 
 def _is_talk(request: SummaryRequest) -> bool:
@@ -262,14 +272,16 @@ def _repeats(found: Sequence[str]) -> bool:
 def _is_cut(text: str, *, is_sparse: bool) -> bool:
     lines = [line for line in text.split("\n") if line.strip()]
     last, said = lines[-1], words(lines[-1])
-    if text.count("```") % 2 or (text.startswith("{") and not text.endswith("}")):
+    is_open_json = text.startswith("{") and not text.endswith("}")
+    if text.count("```") % 2 or is_open_json or _OPEN_QUOTE(last):
         return True
     # Few words again and again are no sentence that could have an end.
     is_short = is_sparse and len({*words(text)}) < _LEAST_OF_SENTENCE
     is_other = last.lstrip().startswith(("#", "|", "```"))
     if not said or is_short or is_other or _ENDED(last) or _IS_NONE(last):
         return False
-    if said[-1] in DANGLING or _OPEN_BRACKET(last) or last.count("`") % 2:
+    ends = last.rstrip()[-1:]
+    if (said[-1] in DANGLING and not ends.isdigit()) or _OPEN_BRACKET(last) or last.count("`") % 2:
         return True
     # Nobody writes a full stop after a file or an address.
     if _IS_FILE(last.split()[-1]):

@@ -83,8 +83,11 @@ class Siblings:
             if match[2] in said and not is_known and not _counts(statement, match):
                 yield match[0].casefold()
         for match in _NUMBERED.finditer(statement):
-            numbers = self._numbered.get(match[1].casefold())
-            if numbers and match[2] not in numbers:
+            label = match[1].casefold()
+            numbers = self._numbered.get(label)
+            # Version 3 may be written v3.
+            is_short = any(match[2] in one for one in self._codes.get(label[0], {}).values())
+            if numbers and not (is_short or match[2] in numbers):
                 yield match[0].casefold()
         for match in _MARKED.finditer(statement):
             is_known = not self._marked or match[1] in self._marked

@@ -62,14 +62,14 @@ _SAYING_NOTHING = frozenset(
         " impossible violates error failed exceeded timeout timed limit following follows insert lorem"
         " nicht nichts kein keine keinen leider ne pas rien aucun aucune désolé nada ningún ninguna siento"
         " lamento non niente nessun nessuna dispiace spiace não nenhum nenhuma desculpe niet niets geen helaas"
-        " inte inget tyvärr ikke intet desværre nie nic przepraszam değil yok maalesef не нет ничего извините"
+        " inte inget tyvärr ikke intet desværre nie nic przepraszam niestety değil yok maalesef üzgünüm özür не нет ничего извините"
     )
 )
 # Who speaks of a conversation need not know it.
 _TELLING = TELLING - frozenset(
     words(
         "conversation summary summarized discussion discussed meeting record gespräch unterhaltung zusammenfassung résumé"
-        " conversación resumen conversazione riassunto conversa resumo gesprek samenvatting"
+        " conversación resumen conversazione riassunto conversa resumo gesprek samenvatting rozmowa rozmowy konuşma разговор разговора"
     )
 )
 # What stands in the place of a text, alone or under headings.

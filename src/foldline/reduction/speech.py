@@ -16,7 +16,7 @@ _LABELS = re.compile(
 # With a capital inside of a sentence, German speaks to somebody.
 _ADDRESSES = re.compile(
     "你|您|あなた|당신|我可以|お手伝い|承知|かしこまり|了解しました|ますね|ましょう|好的|明白了|让我|我来|알겠습니다|드릴"
-    r"|(?:(?<=[^\W\d_] )|(?<=, ))(?<!\bper )(?:Sie|Ihnen|Ihr(?:e[mnrs]?)?)\b"
+    r"|\b[Ll]et['’]s\b|(?:(?<=[^\W\d_] )|(?<=, ))(?<!\bper )(?:Sie|Ihnen|Ihr(?:e[mnrs]?)?)\b"
 )
 # Who ends so asks his reader for something, or offers it.
 _BEGINS = r"(?:^|[.!?:;] )\W{0,9}(?:(?:now|so|next|then|first|okay|ok|please|to proceed|for (?:this|that))\W{1,3}){0,2}"
@@ -35,6 +35,13 @@ _GOES_ON = re.compile(
     r"|i will (?:now|start|begin|help|take))\b",
     re.IGNORECASE,
 ).search
+# Who ends so takes leave.
+_WISHES_WELL = re.compile(
+    r"\W{0,9}(?:have an? (?:nice|good|great|lovely|wonderful|safe|pleasant)|enjoy (?:the|your)|good luck|take care|see you"
+    r"|viel (?:erfolg|spaß|glück)|schöne[nsr]? (?:abend|tag|wochenende|feierabend|grüße)|bis (?:bald|morgen|dann)\b|mucha suerte|suerte con"
+    r"|hasta (?:luego|pronto|mañana)|bonne (?:journée|soirée|chance)|à bientôt|buona (?:giornata|serata|fortuna)|boa sorte)\b[^\n]{0,80}[!.]\W*\Z",
+    re.IGNORECASE,
+).match
 _LEAST_TOLD = 2
 _QUESTIONS = ("?", "？", "؟")
 _LABELLED = re.compile(r"^(?:[#*]|[^.!?。\n]{0,80}[:\uff1a])|:\*\*|\*\*:", re.MULTILINE).search
@@ -54,7 +61,7 @@ _SECTIONS = re.compile(
 ).findall
 _LEAST_SECTIONS = 2
 _YES = (
-    r"(?:sure|of course|certainly|absolutely|understood|got it|great|perfect|good (?:question|point|idea|catch)"
+    r"(?:sure|of course|certainly|absolutely|understood|got it|great|perfect|will do|on it|sounds (?:good|great)|my pleasure|no worries|good (?:question|point|idea|catch)"
     r"|okay|ok|alright|all right|no problem|thanks|thank you|you['’]re (?:welcome|right)|i see|yes|sorry|klar|gerne"
     r"|natürlich|verstanden|bien sûr|d['’]accord|claro|por supuesto|certo|natuurlijk|конечно|хорошо)[,.!—–]"
 )
@@ -82,7 +89,7 @@ _THINKS = re.compile(
 _RETOLD = re.compile(
     r"\b(?:i|you|we|he|she|they) (?:(?:then|also|first|only|just|never|later|finally|soon|next|at first|has|have|had|not|yet|did not|didn['’]t) ){0,3}"
     r"(?:(?!(?:need|proceed)\b)[a-z]{2,}ed|asked|told|gave|said|wrote|ran|made|found|got|went|put|took|began|came|did|had|saw|sent|set|kept"
-    r"|left|read|let|chose|built|broke|was|were|knew|thought|cut|hit|lost|met|paid|brought|spoke|understood|withdrew|(?:could|did|was|were|had)(?: not|n['’]t))\b"
+    r"|left|read|let|chose|(?:re)?built|rewrote|reran|bought|sold|held|felt|drew|taught|caught|broke|was|were|knew|thought|cut|hit|lost|met|paid|brought|spoke|understood|withdrew|(?:could|did|was|were|had)(?: not|n['’]t))\b"
     r"|\byou (?:are [a-z]+ing|(?:have|had) (?:just|already) [a-z]+)\b"
     r"|\b(?:my|your|our) (?:[\w'’-]+ ){1,4}(?:[a-z]{2,}ed|gave|went|came|ran|got|(?:was|were|had|did|could)(?:n['’]t)?)\b|\b[a-z]{2,}ed (?:me|you|us)\b",
     re.IGNORECASE,
@@ -109,6 +116,7 @@ _GREETS = re.compile(
     re.IGNORECASE,
 ).match
 _BEGINNING = 2
+_BEGINNING_OF_TELLING = 4
 _LEAST_SHARE = 0.05
 _MOST_ADDRESSED = 0.25
 _LEAST_SPOKEN = 2
@@ -177,7 +185,8 @@ def begins_turn(text: str) -> bool:
 
 def retells(text: str) -> bool:
     """Whether *text* says of anybody that he said or did something."""
-    return _RETOLD(text) is not None or not TELLING.isdisjoint(words(text))
+    named = (word.removesuffix("'s") for word in words(text))
+    return _RETOLD(text) is not None or not TELLING.isdisjoint(named)
 
 
 def is_turn(text: str, instruction: str = "") -> bool:
@@ -192,7 +201,7 @@ def is_turn(text: str, instruction: str = "") -> bool:
     if not said:
         return False
     told = sum(bool(_RETOLD(one) or SIDES.intersection(words(one))) for one in found[:-1])
-    if _ASKS(said[-1]) or (_GOES_ON(said[-1]) and told < _LEAST_TOLD):
+    if _asks(said[-1]) or (_GOES_ON(said[-1]) and told < _LEAST_TOLD):
         return True
     # A question that is open is under a label or a heading, or said to be somebody's.
     is_labelled = _LABELLED(text) or _IS_AHEAD(said[-1].rpartition(". ")[2])
@@ -212,6 +221,11 @@ def is_turn(text: str, instruction: str = "") -> bool:
         or _turns_to(said, others)
         or (not _narrates(said, persons, others) and _speaks(said, persons))
     )
+
+
+def _asks(sentence: str) -> bool:
+    """Whether *sentence* asks its reader for something, or takes leave of him."""
+    return bool(_ASKS(sentence) or _WISHES_WELL(sentence))
 
 
 def _likely(said: Sequence[str]) -> list[Language]:
@@ -234,12 +248,15 @@ def _narrates(said: Sequence[str], persons: frozenset[str], others: frozenset[st
     begins = is_long and not _SAYING.isdisjoint(words(said[0]))
     # Nobody tells the user what "the user" asked.
     retold = [one for one in said if _RETOLD(one)]
-    names = any(map(_names_side, retold))
+    is_to_nobody = not any(_addresses(one, others) for one in said)
+    names = any(map(_names_side, retold)) or any(
+        _is_of_side(one, is_alone=is_to_nobody) for one in said
+    )
     if begins or names or any(_tells(one, persons) for one in said[:_BEGINNING]):
         return True
     spoken = sum(_addresses(one, persons) for one in said if one not in retold)
     # Who speaks to nobody at all may be short.
-    least = _LEAST_RETOLD if any(_addresses(one, others) for one in said) else 1
+    least = 1 if is_to_nobody else _LEAST_RETOLD
     return len(retold) >= least and spoken <= _MOST_OTHER * len(retold)
 
 
@@ -258,6 +275,13 @@ def _speaks(said: Sequence[str], persons: frozenset[str]) -> bool:
 
 def _names_side(sentence: str) -> bool:
     return not SIDES.isdisjoint(words(_LABELS.sub(" ", sentence)))
+
+
+def _is_of_side(sentence: str, *, is_alone: bool) -> bool:
+    """Whether *sentence* begins with a side of the conversation, and what it said unless it *is alone*."""
+    first = words(_LABELS.sub(" ", sentence))[:_BEGINNING_OF_TELLING]
+    at = next((at for at, word in enumerate(first[:_BEGINNING]) if word in SIDES), None)
+    return at is not None and (is_alone or not _SAYING.isdisjoint(first[at:]))
 
 
 def _tells(sentence: str, persons: frozenset[str]) -> bool:
