@@ -51,15 +51,6 @@ def test_a_snapshot_of_a_thread_is_a_conversation(run: Run, chat: Path, tmp_path
     assert (listed[0]["id"], listed[0]["format"]) == ("parcels", "snapshot")
 
 
-def test_a_snapshot_without_a_message_says_so(run: Run) -> None:
-    """An empty thread has nothing to inspect, and one line says what is missing."""
-    empty = b'{"Id": "t", "MessageStoreSnapshot": {"Messages": []}}'
-    refused = run("inspect", "-", stdin=empty)
-
-    assert refused.code != 0
-    assert "the thread of the snapshot has no messages" in refused.err
-
-
 def test_a_fold_can_be_chosen(run: Run, chat: Path) -> None:
     """The first fold covers fewer messages than the last."""
     first, last = (

@@ -143,18 +143,12 @@ async def test_with_nothing_to_answer_nothing_is_asked(orchestrator: Orchestrato
     assert await conversation.resume() is None
     with pytest.raises(RunStartError, match="nothing to run on"):
         await conversation.send()
+    assert await conversation.resume() is None
     await conversation.send("Hi")
     assert await conversation.resume() is None
     with pytest.raises(RunStartError, match="nothing waits for an answer"):
         await conversation.send()
     assert texts(await conversation.messages()) == ["Hi", "a here"]
-
-
-async def test_an_empty_thread_has_nothing_to_resume() -> None:
-    """On a thread without a message there is nothing to answer."""
-    async with MemoryStore() as store:
-        conversation = Conversation(agent_named("a"), thread=await store.thread("t"))
-        assert await conversation.resume() is None
 
 
 ORCHESTRATORS: list[Orchestrator | None] = [None, RoundRobin(), Custom()]
