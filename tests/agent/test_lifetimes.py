@@ -91,12 +91,13 @@ async def test_a_fold_waits_for_the_one_under_way(*, forced: bool) -> None:
 
 
 async def test_folds_begin_only_inside() -> None:
-    """Before it is entered, after it is left and in another loop the error says what to do."""
+    """Before it is entered, after it is left and in another loop no turn begins, though none is due."""
 
     async def turn(ahead: BackgroundFold) -> None:
-        agent = agent_of(ahead, Summarizer())
+        agent, thread = agent_of(ahead, Summarizer()), await filled(0)
         with pytest.raises(ConfigError, match="enter BackgroundFold"):
-            await agent.run("question 5", thread=await filled())
+            await agent.run("hello", thread=thread)
+        assert thread.count == 0
 
     ahead = BackgroundFold()
     await turn(ahead)
