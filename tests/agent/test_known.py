@@ -22,11 +22,7 @@ from foldline.testing.summarizer import ScriptedSummarizer
 Item: TypeAlias = dict[str, Any]
 
 CONFIG = HistoryReductionConfig(
-    enabled=True,
-    strategy="summarizing",
-    counting_unit="messages",
-    target_count=10,
-    summarization_threshold=10,
+    counting_unit="messages", target_count=10, summarization_threshold=10
 )
 RULES: Item = {"role": "system", "content": "Be brief."}
 

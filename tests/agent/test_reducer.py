@@ -24,13 +24,7 @@ from foldline.testing.summarizer import ScriptedSummarizer
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 TEXT = "so many words were said about the weather in the north and the south " * 3
-CONFIG = HistoryReductionConfig(
-    enabled=True,
-    strategy="summarizing",
-    counting_unit="messages",
-    target_count=4,
-    summarization_threshold=2,
-)
+CONFIG = HistoryReductionConfig(counting_unit="messages", target_count=4, summarization_threshold=2)
 
 
 def talk(count: int, mark: str = "") -> list[Message]:

@@ -16,14 +16,10 @@ from foldline.testing.summarizer import ScriptedSummarizer
 
 TEXT = "so many words were said about the weather in the north and the south " * 3
 CONFIG = HistoryReductionConfig(
-    enabled=True,
-    strategy="summarizing",
-    counting_unit="messages",
-    target_count=4,
-    summarization_threshold=20,
+    counting_unit="messages", target_count=4, summarization_threshold=20
 )
 COUNTING = HistoryReductionConfig(
-    enabled=True, counting_unit="messages", target_count=4, summarization_threshold=20
+    counting_unit="messages", target_count=4, summarization_threshold=20
 )
 OPENAI_END: list[dict[str, Any]] = [
     {

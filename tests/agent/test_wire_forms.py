@@ -22,11 +22,7 @@ from tests.servers.recordings import recorded_sessions
 
 FORMS = (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC)
 CONFIG = HistoryReductionConfig(
-    enabled=True,
-    strategy="summarizing",
-    counting_unit="tokens",
-    target_token_budget=800,
-    token_budget_threshold=400,
+    counting_unit="tokens", target_token_budget=800, token_budget_threshold=400
 )
 
 

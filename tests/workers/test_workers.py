@@ -222,9 +222,7 @@ async def test_a_tenant_is_folded_again(postgres_dsn: str) -> None:
 async def test_a_tenant_is_folded_for_another_agent(postgres_dsn: str) -> None:
     """Workers of a queue of their own fold with another configuration and model, within limits."""
     writer = ScriptedSummarizer(repeat="They said yes to each question.")
-    config = HistoryReductionConfig(
-        strategy="summarizing", target_count=2, summarization_threshold=1
-    )
+    config = HistoryReductionConfig(target_count=2, summarization_threshold=1)
     other = Agent(ScriptedModel(), history_reduction=config, summarizer=writer)
     store = PostgresStore(postgres_dsn)
     async with Workers(agent_of()[0], store) as workers, Workers(other, store, queue="new") as new:
