@@ -2,7 +2,6 @@
 
 import copy
 import random
-from typing import Any, TypeAlias
 
 import pytest
 
@@ -12,21 +11,7 @@ from foldline.history.messages import NativeFormat
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.summarizer import ScriptedSummarizer
 from tests.agent.alike import check_alike
-
-
-Item: TypeAlias = dict[str, Any]
-
-CONFIG = HistoryReductionConfig(
-    counting_unit="messages", target_count=10, summarization_threshold=10
-)
-
-
-def text(count: int) -> list[Item]:
-    """Make a conversation in plain text."""
-    return [
-        {"role": "assistant" if at % 2 else "user", "content": f"{at} was said in 1900"}
-        for at in range(count)
-    ]
+from tests.agent.test_known import CONFIG, Item, text
 
 
 def odd(rng: random.Random, format: NativeFormat) -> list[Item]:
