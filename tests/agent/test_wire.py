@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.messages import NativeFormat
@@ -18,9 +19,7 @@ TEXT = "so many words were said about the weather in the north and the south " *
 CONFIG = HistoryReductionConfig(
     counting_unit="messages", target_count=4, summarization_threshold=20
 )
-COUNTING = HistoryReductionConfig(
-    counting_unit="messages", target_count=4, summarization_threshold=20
-)
+COUNTING = replace(CONFIG, strategy="message_counting")
 OPENAI_END: list[dict[str, Any]] = [
     {
         "role": "assistant",
