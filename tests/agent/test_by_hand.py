@@ -259,7 +259,7 @@ def _looked(*results: str) -> list[Message]:
 
 
 def test_what_a_vendor_refuses_is_folded_to_a_quarter() -> None:
-    """A loop of tools after one question too, where the counts would cut nothing; it stays active."""
+    """A loop of tools after one question too, which the counts would cut to the bone; it stays active."""
     messages = _looked(*(f"{number} {WORDS}" * 4 for number in range(12)))
     reducer = HistoryReducer(COUNTING, summarizer=Writer())
     refused = reducer.reduce_sync(messages).event.reduced_tokens
@@ -267,7 +267,7 @@ def test_what_a_vendor_refuses_is_folded_to_a_quarter() -> None:
     folded = reducer.reduce_sync(messages, overrides=by_refusal(refused))
     hit = reducer.reduce_sync(messages)
 
-    assert folded.event.reduced_tokens < refused / 2
+    assert refused / 5 < folded.event.reduced_tokens < refused / 2
     assert (hit.event.status, hit.messages) == ("cache_hit", folded.messages)
 
 
