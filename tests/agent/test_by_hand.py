@@ -259,7 +259,7 @@ def _looked(*results: str) -> list[Message]:
 
 
 def test_what_a_vendor_refuses_is_folded_to_a_quarter() -> None:
-    """A loop of tools after one question too, which the counts would cut to the bone; it stays active."""
+    """A loop of tools after one question too, which counts would cut to the bone; it stays active."""
     messages = _looked(*(f"{number} {WORDS}" * 4 for number in range(12)))
     reducer = HistoryReducer(COUNTING, summarizer=Writer())
     refused = reducer.reduce_sync(messages).event.reduced_tokens
