@@ -122,9 +122,7 @@ def test_a_summarizer_reads_no_more_than_its_window() -> None:
 
     long = "about the weather, the trains and many other things that take some words " * 5
     summarizer = Small(repeat="Summary of the conversation so far:\nthey talked\nEnd of summary.")
-    config = HistoryReductionConfig(
-        enabled=True, strategy="summarizing", target_count=1, summarization_threshold=1
-    )
+    config = HistoryReductionConfig(target_count=1, summarization_threshold=1)
     agent = Agent(
         ScriptedModel(["fine"]), history_reduction=config, summarizer=ModelSummarizer(summarizer)
     )
@@ -137,13 +135,11 @@ def test_a_summarizer_reads_no_more_than_its_window() -> None:
 def test_the_provider_of_the_configuration_summarizes() -> None:
     """The summarizer is the model that the reduction names, and not that of the agent."""
     provider = ProviderConfig(provider_key="openai", model_name="gpt-5-nano", api_key="k")
-    config = HistoryReductionConfig(
-        enabled=True, strategy="summarizing", summarizer_provider=provider
-    )
+    config = HistoryReductionConfig(summarizer_provider=provider)
     one = Agent(ScriptedModel(), history_reduction=config)
     other = Agent(
         ScriptedModel(),
-        history_reduction=HistoryReductionConfig(enabled=True, strategy="summarizing"),
+        history_reduction=HistoryReductionConfig(),
     )
 
     assert one.reducer.config_fingerprint != other.reducer.config_fingerprint
@@ -165,7 +161,7 @@ def test_edits_of_the_vendor_give_one_warning(
     settings: dict[str, object], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Settings that let the vendor edit what foldline folds are named, once."""
-    on = HistoryReductionConfig(enabled=True)
+    on = HistoryReductionConfig()
     with caplog.at_level(logging.WARNING, logger="foldline"):
         Agent(ScriptedModel(["a"]), history_reduction=on, options=AgentOptions(settings=settings))
 

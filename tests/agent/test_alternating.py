@@ -17,13 +17,7 @@ from foldline.testing.summarizer import ScriptedSummarizer
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 TEXT = "so many words were said about the weather in the north and the south " * 3
-CONFIG = HistoryReductionConfig(
-    enabled=True,
-    strategy="summarizing",
-    counting_unit="messages",
-    target_count=4,
-    summarization_threshold=4,
-)
+CONFIG = HistoryReductionConfig(counting_unit="messages", target_count=4, summarization_threshold=4)
 LAYERED = msgspec.structs.replace(CONFIG, use_single_summary=False)
 EXCHANGES = msgspec.structs.replace(
     CONFIG, counting_unit="exchanges", target_count=2, summarization_threshold=2

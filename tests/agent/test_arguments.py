@@ -29,7 +29,7 @@ from foldline.testing.model import ScriptedModel
 from foldline.testing.summarizer import ScriptedSummarizer
 
 
-CONFIG = HistoryReductionConfig(enabled=True, strategy="summarizing", counting_unit="messages")
+CONFIG = HistoryReductionConfig(counting_unit="messages")
 TALK = [Message.user("a"), Message.assistant("b")]
 ITEM = {"role": "user", "content": "secret"}
 

@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from foldline import (
     Agent,
     AgentRunConfig,
@@ -17,7 +15,6 @@ from foldline import (
 )
 from foldline.agent.background import FoldKey
 from foldline.agent.reducer import DEFAULT_TIMEOUT
-from foldline.errors import ConfigError
 from foldline.providers.model import Summarizer
 from foldline.reduction.event import Reason
 from foldline.reduction.request import SummaryRequest
@@ -146,16 +143,6 @@ async def test_a_fold_that_is_asked_for_is_waited_for() -> None:
         result = await agent.run("now", thread=thread, config=overrides)
 
     assert told(result) == [("performed", Reason.FORCED)]
-
-
-async def test_one_that_was_not_entered_is_noticed_at_once() -> None:
-    """The first turn is refused and nothing is stored, though no fold is due for a long time."""
-    thread = await filled(0)
-    agent = agent_of(BackgroundFold(), GatedSummarizer())
-    with pytest.raises(ConfigError, match="enter BackgroundFold"):
-        await agent.run("hello", thread=thread)
-
-    assert thread.count == 0
 
 
 async def test_what_a_run_overrides_holds_for_its_fold() -> None:

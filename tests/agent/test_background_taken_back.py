@@ -107,7 +107,7 @@ async def test_a_turn_tells_of_the_fold_of_its_own_agent() -> None:
     """A fold of an agent with another configuration behind it is not taken for what was made."""
     async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
         scene = await folded(ahead, store)
-        dropping = HistoryReductionConfig(enabled=True, strategy="message_counting", target_count=1)
+        dropping = HistoryReductionConfig(strategy="message_counting", target_count=1)
         other = Agent(ScriptedModel(repeat="fine"), history_reduction=dropping)
         forced = AgentRunConfig(trigger_history_reduction=True)
         await other.run("question 6", thread=scene.thread, config=forced)

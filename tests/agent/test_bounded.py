@@ -17,11 +17,7 @@ from foldline.testing.model import ScriptedModel, calls
 
 
 FOLDING = HistoryReductionConfig(
-    enabled=True,
-    strategy="summarizing",
-    counting_unit="messages",
-    target_count=2,
-    summarization_threshold=1,
+    counting_unit="messages", target_count=2, summarization_threshold=1
 )
 TALK = [Message.user(f"question {number} " * 30) for number in range(8)]
 

@@ -18,13 +18,7 @@ from foldline.threads.stores.memory import MemoryStore
 
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-CONFIG = HistoryReductionConfig(
-    enabled=True,
-    strategy="summarizing",
-    counting_unit="messages",
-    target_count=1,
-    summarization_threshold=1,
-)
+CONFIG = HistoryReductionConfig(counting_unit="messages", target_count=1, summarization_threshold=1)
 RESTING = "not asked after earlier failures"
 NO_TIME = "not asked: no time was left for it"
 

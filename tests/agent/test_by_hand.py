@@ -250,29 +250,25 @@ def test_a_reducer_folds_by_hand() -> None:
     assert hit.event.status == "cache_hit"
 
 
-def test_what_a_vendor_refuses_is_folded_to_a_quarter() -> None:
-    """A loop of tools after one question too, where the counts would cut nothing; it stays active."""
-    messages = [Message.user("Look at all of them.")]
-    for number in range(12):
-        call = ToolCallPart(f"call-{number}", "look", "{}")
-        asked = Message(role="assistant", parts=(call,))
-        messages += [asked, Message.tool(call.id, f"{number} {WORDS}" * 4)]
-    reducer = HistoryReducer(COUNTING, summarizer=Writer())
-    refused = reducer.reduce_sync(messages).event.reduced_tokens
-
-    folded = reducer.reduce_sync(messages, overrides=by_refusal(refused))
-    hit = reducer.reduce_sync(messages)
-
-    assert folded.event.reduced_tokens < refused / 2
-    assert (hit.event.status, hit.messages) == ("cache_hit", folded.messages)
-
-
 def _looked(*results: str) -> list[Message]:
     said = [Message.user("Look at all of them.")]
     for number, result in enumerate(results):
         call = ToolCallPart(f"call-{number}", "look", "{}")
         said += [Message(role="assistant", parts=(call,)), Message.tool(call.id, result)]
     return said
+
+
+def test_what_a_vendor_refuses_is_folded_to_a_quarter() -> None:
+    """A loop of tools after one question too, which counts would cut to the bone; it stays active."""
+    messages = _looked(*(f"{number} {WORDS}" * 4 for number in range(12)))
+    reducer = HistoryReducer(COUNTING, summarizer=Writer())
+    refused = reducer.reduce_sync(messages).event.reduced_tokens
+
+    folded = reducer.reduce_sync(messages, overrides=by_refusal(refused))
+    hit = reducer.reduce_sync(messages)
+
+    assert refused / 5 < folded.event.reduced_tokens < refused / 2
+    assert (hit.event.status, hit.messages) == ("cache_hit", folded.messages)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,9 @@ import asyncio
 import gc
 import threading
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -58,10 +57,6 @@ from tests.agent.crashes.scenes import (
 from tests.threads.test_cancellation import MODES, Cancelled, Mode
 
 
-# Each way of being cancelled is tried on one scene in `make test`, and on all in `make test-rest`.
-FAST: Mapping[str, Mode] = MappingProxyType(
-    {PLAIN.name: "early", AT_ONCE.name: "twice", WITH_FOLD.name: "late"}
-)
 MOST = 400
 PATIENCE = 20.0
 
@@ -223,21 +218,11 @@ def held() -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("scene", "mode", "step"),
-    [
-        *((scene, FAST[scene.name], 3) for scene in SCENES if scene.name in FAST),
-        *(
-            pytest.param(scene, mode, 1, marks=pytest.mark.slow)
-            for scene in SCENES
-            for mode in MODES
-        ),
-    ],
-    ids=str,
-)
-def test_a_cancelled_turn_is_resumed(scene: Scene, mode: Mode, step: int) -> None:
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("scene", SCENES, ids=str)
+def test_a_cancelled_turn_is_resumed(scene: Scene, mode: Mode) -> None:
     """Cancelled anywhere, a turn leaves no task and no half step, and continues at once."""
-    count, broken = points(scene, in_memory, mode, step=step)
+    count, broken = points(scene, in_memory, mode)
 
     assert broken == {}
     assert count >= FEWEST
@@ -349,21 +334,12 @@ def _broken_behind(sight: Sight, thread: ConversationThread) -> set[str]:
     return broken
 
 
-WAYS = (close, leave, stop_waiting, forget, lose_patience)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("part", "step"),
-    [
-        *((part, 9) for part in WAYS),
-        *(pytest.param(part, 1, marks=pytest.mark.slow) for part in WAYS),
-    ],
-)
-def test_a_stream_is_left(part: Leaving, step: int) -> None:
+@pytest.mark.parametrize("part", [close, leave, stop_waiting, forget, lose_patience])
+def test_a_stream_is_left(part: Leaving) -> None:
     """Left at any event, in any way, a stream stops its turn: it can be resumed, or has ended."""
     broken, count = Counter[str](), 0
-    for count in range(0, MOST, step):
+    for count in range(MOST):
         with in_memory() as ground:
             goes_on, found = asyncio.run(left(STREAMED, ground, part, count))
         broken.update(found)

@@ -2,7 +2,6 @@
 
 import copy
 import random
-from typing import Any, TypeAlias
 
 import pytest
 
@@ -12,25 +11,7 @@ from foldline.history.messages import NativeFormat
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.summarizer import ScriptedSummarizer
 from tests.agent.alike import check_alike
-
-
-Item: TypeAlias = dict[str, Any]
-
-CONFIG = HistoryReductionConfig(
-    enabled=True,
-    strategy="summarizing",
-    counting_unit="messages",
-    target_count=10,
-    summarization_threshold=10,
-)
-
-
-def text(count: int) -> list[Item]:
-    """Make a conversation in plain text."""
-    return [
-        {"role": "assistant" if at % 2 else "user", "content": f"{at} was said in 1900"}
-        for at in range(count)
-    ]
+from tests.agent.test_known import CONFIG, Item, text
 
 
 def odd(rng: random.Random, format: NativeFormat) -> list[Item]:
@@ -84,7 +65,7 @@ def test_a_view_that_goes_on_is_the_one_that_is_written_from_the_start(
     while len(whole) < 70:
         whole += odd(rng, format) if rng.random() < 0.4 else text(rng.choice([1, 2, 4]))
     given = rng.choice([format, None])
-    how = CONFIG if seed % 3 else HistoryReductionConfig(enabled=True)
+    how = CONFIG if seed % 3 else HistoryReductionConfig()
     writer = ScriptedSummarizer(repeat="It was said.")
     remembers = HistoryReducer(how, summarizer=writer)
     forgets = HistoryReducer(how, summarizer=writer, known_bytes=0)
@@ -104,7 +85,7 @@ def test_a_view_that_goes_on_is_the_one_that_is_written_from_the_start(
 
 def test_a_new_item_that_the_view_shows_shortened_is_not_given_whole() -> None:
     """One that is too large is shown as its head and tail, also after a view that was written."""
-    one = HistoryReducer(HistoryReductionConfig(enabled=True, largest_message=0.1))
+    one = HistoryReducer(HistoryReductionConfig(largest_message=0.1))
     items = text(21)
     state = one.reduce_sync(items).state
     items.append({"role": "assistant", "content": "At length, " * 9_000 + "so."})

@@ -76,9 +76,7 @@ async def test_a_fold_waits_for_the_one_under_way(*, forced: bool) -> None:
 
     summarizer = Summarizer(0.02)
     thread = await filled(12)
-    config = HistoryReductionConfig(
-        enabled=True, strategy="summarizing", target_count=8, summarization_threshold=4
-    )
+    config = HistoryReductionConfig(target_count=8, summarization_threshold=4)
     async with BackgroundFold() as ahead:
         model = ScriptedModel(["fine", refused_once] if not forced else [], repeat="fine")
         agent = Agent(model, history_reduction=config, summarizer=summarizer, background_fold=ahead)
@@ -91,12 +89,13 @@ async def test_a_fold_waits_for_the_one_under_way(*, forced: bool) -> None:
 
 
 async def test_folds_begin_only_inside() -> None:
-    """Before it is entered, after it is left and in another loop the error says what to do."""
+    """Before it is entered, after it is left and in another loop no turn begins, though none is due."""
 
     async def turn(ahead: BackgroundFold) -> None:
-        agent = agent_of(ahead, Summarizer())
+        agent, thread = agent_of(ahead, Summarizer()), await filled(0)
         with pytest.raises(ConfigError, match="enter BackgroundFold"):
-            await agent.run("question 5", thread=await filled())
+            await agent.run("hello", thread=thread)
+        assert thread.count == 0
 
     ahead = BackgroundFold()
     await turn(ahead)
@@ -122,9 +121,7 @@ async def test_an_agent_closes_what_it_has_opened() -> None:
             self.closed = True
 
     provider = ProviderConfig(provider_key="openai-chat", model_name="m", api_key="k")
-    config = HistoryReductionConfig(
-        enabled=True, strategy="summarizing", summarizer_provider=provider
-    )
+    config = HistoryReductionConfig(summarizer_provider=provider)
     given = Given(["fine"])
     async with Agent(given, history_reduction=config) as agent:
         await agent.run("hi")

@@ -41,7 +41,7 @@ def with_opaque(messages: list[Message]) -> list[Message]:
 def test_no_summarizer_and_no_view_has_what_is_opaque() -> None:
     """Neither a transcript, a summary, a digest nor a shortened message has a word of it."""
     model = ScriptedModel(repeat="nothing to add", delay=0)
-    config = HistoryReductionConfig(enabled=True, target_count=4, summarization_threshold=2)
+    config = HistoryReductionConfig(target_count=4, summarization_threshold=2)
     writers: list[list[ModelSummarizer]] = [[ModelSummarizer(model)], []]
     history = History(with_opaque(told()))
     for chain in writers:

@@ -142,9 +142,7 @@ async def test_a_vendor_that_holds_the_history_gets_the_view() -> None:
 
 def test_a_ready_reducer_of_ours_is_used_with_its_own_configuration() -> None:
     """A `HistoryReducer` folds and is resumed as one that the agent makes."""
-    config = HistoryReductionConfig(
-        enabled=True, target_count=1, summarization_threshold=0, strategy="summarizing"
-    )
+    config = HistoryReductionConfig(target_count=1, summarization_threshold=0)
     reducer = HistoryReducer(config, summarizer=DigestSummarizer())
     agent = Agent(ScriptedModel(repeat="fine"), reducer=reducer)
     thread = None

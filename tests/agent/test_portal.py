@@ -60,6 +60,13 @@ assert HistoryReducer(config).reduce_sync(talk).event.status == "performed"
 assert threading.active_count() == 1
 """
 
+NO_FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system knows no fork")
+PROGRAMS = [
+    pytest.param(FORKING, marks=NO_FORK, id="forking"),
+    pytest.param(LEAVING, id="leaving"),
+    pytest.param(DROPPING, id="dropping"),
+]
+
 
 async def double(number: int) -> int:
     await asyncio.sleep(0)
@@ -68,11 +75,6 @@ async def double(number: int) -> int:
 
 async def place() -> tuple[asyncio.AbstractEventLoop, int]:
     return asyncio.get_running_loop(), get_ident()
-
-
-def run_alone(program: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-X", "dev", "-W", "error", "-c", program]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
 
 
 def test_an_error_comes_out_and_the_next_call_works() -> None:
@@ -127,17 +129,11 @@ def test_an_interrupt_gets_out_and_cancels_the_work() -> None:
     assert cancelled == [True]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system knows no fork")
-def test_a_forked_process_has_a_loop_of_its_own() -> None:
-    """Parent and child both go on, without a warning."""
-    done = run_alone(FORKING)
-
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def test_a_process_ends_while_something_still_runs() -> None:
-    """What a summarizer left behind in the loop neither holds the end up nor shows in it."""
-    done = run_alone(LEAVING)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_process_ends_well(program: str) -> None:
+    """It may fork, leave something behind in the loop, or fold without a loop: no warning tells of it."""
+    command = [sys.executable, "-X", "dev", "-W", "error", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -156,13 +152,6 @@ async def test_inside_a_loop_a_blocking_call_waits_for_no_summarizer() -> None:
     assert reducer().reduce_sync(talk(9), overrides=counting).event.status == "performed"
     by_code = HistoryReducer(CONFIG, summarizer=DigestSummarizer())
     assert by_code.reduce_sync(talk(9)).event.status == "performed"
-
-
-def test_a_fold_that_asks_nobody_needs_no_loop() -> None:
-    """What is dropped is dropped in place; only a summary is written in the loop of the process."""
-    done = run_alone(DROPPING)
-
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_what_waits_is_not_finished_in_place() -> None:

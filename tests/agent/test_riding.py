@@ -75,14 +75,13 @@ def config(prices: Prices, **fields: object) -> HistoryReductionConfig:
     )
 
 
-async def talk(model: Model, how: HistoryReductionConfig, turns: int = 60) -> Agent:
-    """Have a talk of so many turns with an agent that has a tool."""
-    agent = Agent(model, instructions="Be brief.", tools=[where], history_reduction=how)
+async def talk(model: Model, how: HistoryReductionConfig, **given: Any) -> None:
+    """Have a talk with an agent that has a tool, and whatever else it is *given*."""
+    agent = Agent(model, instructions="Be brief.", tools=[where], history_reduction=how, **given)
     async with MemoryStore() as store:
         thread = await store.thread("t")
-        for turn in range(turns):
+        for turn in range(60):
             await agent.run(f"Where is parcel P-{turn}? " * 20, thread=thread)
-    return agent
 
 
 def follows(before: ChatRequest, after: ChatRequest) -> bool:
@@ -135,13 +134,7 @@ async def test_another_model_does_not_ride() -> None:
     """Its cache has nothing of the conversation."""
     model, writer = Model(), Model()
     writer.name = "acme:small"
-    agent = Agent(
-        model, tools=[where], history_reduction=config(CACHED), summarizer=ModelSummarizer(writer)
-    )
-    async with MemoryStore() as store:
-        thread = await store.thread("t")
-        for turn in range(60):
-            await agent.run(f"Where is parcel P-{turn}? " * 20, thread=thread)
+    await talk(model, config(CACHED), summarizer=ModelSummarizer(writer))
 
     assert writer.summaries
     assert not model.summaries
@@ -161,16 +154,7 @@ async def test_settings_that_leave_no_room_for_a_summary_do_not_ride(
 ) -> None:
     """With a forced call the model cannot write, and without it the cache would miss."""
     model = Model()
-    agent = Agent(
-        model,
-        tools=[where],
-        history_reduction=config(CACHED),
-        options=AgentOptions(settings=settings),
-    )
-    async with MemoryStore() as store:
-        thread = await store.thread("t")
-        for turn in range(60):
-            await agent.run(f"Where is parcel P-{turn}? " * 20, thread=thread)
+    await talk(model, config(CACHED), options=AgentOptions(settings=settings))
 
     assert model.summaries
     assert any(len(one.messages) > 2 for one in model.summaries) is rides
@@ -180,11 +164,7 @@ async def test_a_summarizer_with_settings_of_its_own_does_not_ride() -> None:
     """A ride has the settings of the conversation, or the cache would miss."""
     model = Model()
     writer = ModelSummarizer(model, settings={"temperature": 0})
-    agent = Agent(model, tools=[where], history_reduction=config(CACHED), summarizer=writer)
-    async with MemoryStore() as store:
-        thread = await store.thread("t")
-        for turn in range(60):
-            await agent.run(f"Where is parcel P-{turn}? " * 20, thread=thread)
+    await talk(model, config(CACHED), summarizer=writer)
 
     assert model.summaries
     assert all(len(one.messages) == 2 for one in model.summaries)

@@ -31,8 +31,6 @@ from tests.servers.caching import BLOCK, CachingVendor
 
 
 FOLDING = HistoryReductionConfig(
-    enabled=True,
-    strategy="summarizing",
     trigger="count",
     target_count=3,
     summarization_threshold=2,

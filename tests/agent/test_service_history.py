@@ -56,6 +56,14 @@ async def new_thread() -> ConversationThread:
     return await MemoryStore().thread("held")
 
 
+async def begun() -> tuple[HoldingModel, Agent, ConversationThread]:
+    """Return a thread on which one question was answered, with who answers on it."""
+    model, thread = HoldingModel(), await new_thread()
+    agent = Agent(model)
+    await agent.run("one", thread=thread)
+    return model, agent, thread
+
+
 async def test_only_what_is_new_is_sent() -> None:
     """Each turn sends its question alone, and what the vendor holds is the whole conversation."""
     model = HoldingModel()
@@ -123,10 +131,7 @@ async def test_a_fold_begins_a_new_conversation() -> None:
 
 async def test_a_vendor_that_forgot_gets_everything_again() -> None:
     """Where the vendor no longer knows the conversation, the same call begins a new one."""
-    model = HoldingModel()
-    agent = Agent(model)
-    thread = await new_thread()
-    await agent.run("one", thread=thread)
+    model, agent, thread = await begun()
     model.held.clear()
     await agent.run("two", thread=thread)
 
@@ -140,10 +145,7 @@ async def test_a_vendor_that_forgot_gets_everything_again() -> None:
 
 async def test_a_response_without_an_id_ends_the_tracking() -> None:
     """Once a response names no conversation, the next call sends everything."""
-    model = HoldingModel()
-    agent = Agent(model)
-    thread = await new_thread()
-    await agent.run("one", thread=thread)
+    model, agent, thread = await begun()
     model.names_it = False
     await agent.run("two", thread=thread)
     await agent.run("three", thread=thread)
@@ -164,10 +166,7 @@ async def test_a_history_that_diverged_is_sent_whole(
     change: Callable[[ConversationThread], Awaitable[object]],
 ) -> None:
     """An edit, a rewind and a new system message begin a new conversation."""
-    model = HoldingModel()
-    agent = Agent(model)
-    thread = await new_thread()
-    await agent.run("one", thread=thread)
+    model, agent, thread = await begun()
     await change(thread)
     await agent.run("two", thread=thread)
 
@@ -176,10 +175,7 @@ async def test_a_history_that_diverged_is_sent_whole(
 
 async def test_a_message_appended_between_runs_is_sent_too() -> None:
     """What another has appended is after the watermark, and is sent with the question."""
-    model = HoldingModel()
-    agent = Agent(model)
-    thread = await new_thread()
-    await agent.run("one", thread=thread)
+    model, agent, thread = await begun()
     await thread.add_message(Message.user("by the way"))
     await agent.run("two", thread=thread)
 

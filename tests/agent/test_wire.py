@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.messages import NativeFormat
@@ -16,15 +17,9 @@ from foldline.testing.summarizer import ScriptedSummarizer
 
 TEXT = "so many words were said about the weather in the north and the south " * 3
 CONFIG = HistoryReductionConfig(
-    enabled=True,
-    strategy="summarizing",
-    counting_unit="messages",
-    target_count=4,
-    summarization_threshold=20,
+    counting_unit="messages", target_count=4, summarization_threshold=20
 )
-COUNTING = HistoryReductionConfig(
-    enabled=True, counting_unit="messages", target_count=4, summarization_threshold=20
-)
+COUNTING = replace(CONFIG, strategy="message_counting")
 OPENAI_END: list[dict[str, Any]] = [
     {
         "role": "assistant",

@@ -32,6 +32,7 @@ FILES = {
     "newline\nname.json": b"x",
     "agent.json": b'{"Name": 7}',
     "mute.json": b'[{"role": "user", "content": "x"}]',
+    "thread.json": b'{"Id": "t", "MessageStoreSnapshot": {"Messages": []}}',
 }
 CHAT = "chat --message x"
 DEMO = f"{CHAT} --model scripted:demo"
@@ -119,6 +120,7 @@ BAD = {
     "quality of an empty file": ("quality empty.json", "empty.json: empty input"),
     "quality of a wrong shape": ("quality shape.json", "shape.json: no known format fits"),
     "inspecting no fold": ("inspect good.json", "0 folds with a summary in this configuration"),
+    "snapshot of nothing": ("inspect thread.json", "the thread of the snapshot has no messages"),
     "text of no page": ("replay good.json --text", "add --html FILE"),
     "unknown trigger": (
         "plan good.json --trigger price",

@@ -163,10 +163,12 @@ def test_the_end_of_a_recording_is_said(run: Run, tmp_path: Path) -> None:
     run("chat", "--model", model, "--message", "one")
 
     last, after = (run("chat", "--model", model, "--message", "more") for _ in range(2))
+    line = json.loads(run("chat", "--model", model, "--message", "more", "--json").out)
 
     assert "that was the last answer of the recording" in last.err
     assert (after.code, after.out, after.err.count("\n")) == (1, "", 1)
     assert "the recording has ended: this thread holds 2 answers" in after.err
+    assert (line["type"], line["code"], line["resumable"]) == ("error", "model", False)
     shown = run("threads", "show", "chat", "--store", "chat.db", "--json").json()
     assert shown["messages"] == 4
 

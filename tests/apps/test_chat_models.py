@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.apps.chat_recordings import recording
 from tests.apps.conftest import Run
 from tests.servers.vendor import Answer, VendorServer
 
@@ -166,15 +165,3 @@ def test_a_refusal_is_an_object(
     assert outcome.code == 1
     assert (line["type"], line["code"], line["resumable"]) == ("error", code, True)
     assert json.loads(outcome.out.splitlines()[0])["type"] == "turn_started"
-
-
-def test_the_end_of_a_recording_is_an_object(run: Run, tmp_path: Path) -> None:
-    """A message after the end of a recording fails, and leaves nothing to resume."""
-    model = f"scripted:{recording(tmp_path / 'short.json', 'One.')}"
-    run("chat", "--model", model, "--message", "one")
-
-    outcome = run("chat", "--model", model, "--message", "more", "--json")
-
-    line = last_line(outcome)
-    assert outcome.code == 1
-    assert (line["type"], line["code"], line["resumable"]) == ("error", "model", False)

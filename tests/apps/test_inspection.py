@@ -1,4 +1,4 @@
-"""`foldline inspect`, and the summaries on the page of `foldline replay`."""
+"""`foldline inspect` and `threads summary`, and the summaries on the page of a replay."""
 
 import json
 import re
@@ -51,13 +51,24 @@ def test_a_snapshot_of_a_thread_is_a_conversation(run: Run, chat: Path, tmp_path
     assert (listed[0]["id"], listed[0]["format"]) == ("parcels", "snapshot")
 
 
-def test_a_snapshot_without_a_message_says_so(run: Run) -> None:
-    """An empty thread has nothing to inspect, and one line says what is missing."""
-    empty = b'{"Id": "t", "MessageStoreSnapshot": {"Messages": []}}'
-    refused = run("inspect", "-", stdin=empty)
+def test_the_summary_of_a_thread_is_shown(run: Run, chat: Path, tmp_path: Path) -> None:
+    """`threads summary` prints the newest one, or an older one if it is asked for."""
+    store = ("--store", tmp_path / "s.db")
+    run("threads", "import", chat, *store, "--id", "t")
+    refused = run("threads", "summary", "t", *store)
+    run("threads", "fold", "t", *store, "--keep", "20")
+    run("threads", "fold", "t", *store, "--keep", "9")
 
-    assert refused.code != 0
-    assert "the thread of the snapshot has no messages" in refused.err
+    shown = run("threads", "summary", "t", *store)
+    newest, older = (
+        run("threads", "summary", "t", *store, "--json", *back) for back in ((), ("--back", "1"))
+    )
+
+    assert refused.code == 2
+    assert "thread 't' has no summary yet" in refused.err
+    assert "The summary of messages 0 to " in shown.out
+    assert any(line.startswith("0 =") for line in shown.out.splitlines())
+    assert newest.json()["covered"] > older.json()["covered"] > 0
 
 
 def test_a_fold_can_be_chosen(run: Run, chat: Path) -> None:

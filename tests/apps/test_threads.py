@@ -224,19 +224,6 @@ def test_a_snapshot_of_a_newer_foldline_is_one_line(run: Run, store: Path) -> No
     assert "upgrade foldline" in refused.err
 
 
-def test_an_import_is_all_or_nothing(run: Run, store: Path, tmp_path: Path) -> None:
-    """Where one id is there already none of the sessions is imported."""
-    said = {"role": "user", "content": "Hello"}
-    lines = [{"conversation_id": name, **said} for name in ("new", "one")]
-    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)))
-
-    refused = run("threads", "import", "log.jsonl")
-
-    assert (refused.code, "'one' is there already" in refused.err) == (2, True)
-    listed = run("threads", "list", "--json").json()["threads"]
-    assert [one["id"] for one in listed] == ["one", "two"]
-
-
 def test_a_thread_is_forked(run: Run, store: Path) -> None:
     """A fork shares the first messages, and a second one of the same id is refused."""
     forked = run("threads", "fork", "one", "three", "--at", "4", "--json")

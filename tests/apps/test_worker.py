@@ -135,22 +135,16 @@ def test_a_program_that_fails_is_told_where(
         (["--app", "MODULE:others", "--queue", "more"], "whose queue is others: leave it out"),
         (["status", "--app", "MODULE:others", "--queue", "more"], "--queue has no effect on"),
         (["--app", "MODULE:agent", "--store", "a.db"], "no store at"),
+        (["status", "--store", "DSN"], "no queue yet"),
     ],
 )
 def test_a_wrong_call_is_one_line(
-    run: Run, module: str, arguments: list[str], problem: str
+    run: Run, module: str, postgres_dsn: str, arguments: list[str], problem: str
 ) -> None:
     """What is missing or of another kind is said, with the code 2."""
-    given = [one.replace("MODULE", module) for one in arguments]
+    names = {"DSN": postgres_dsn}
+    given = [names.get(one, one.replace("MODULE", module)) for one in arguments]
     outcome = run("worker", *given)
 
     assert outcome.code == 2
     assert problem in outcome.err
-
-
-def test_a_store_without_a_queue_is_named(run: Run, postgres_dsn: str) -> None:
-    """The status makes no tables."""
-    outcome = run("worker", "status", "--store", postgres_dsn)
-
-    assert outcome.code == 2
-    assert "no queue yet" in outcome.err

@@ -2,6 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+import pytest
+
 from foldline.agent.agent import Agent
 from foldline.conversation.conversation import Conversation
 from foldline.conversation.orchestrated_agent import OrchestratedAgent
@@ -11,6 +13,7 @@ from foldline.conversation.orchestration import (
     OrchestrationResult,
     reduction_context,
 )
+from foldline.conversation.orchestrator import RoundRobin
 from foldline.history.messages import Message
 from foldline.testing.model import ScriptedModel
 from foldline.threads.thread import ConversationThread
@@ -49,6 +52,12 @@ class Custom:
                 context=reduction_context(turn.reduction),
             ),
         )
+
+
+ON_EVERY_ORCHESTRATOR = pytest.mark.parametrize(
+    "orchestrator", [None, RoundRobin(), Custom()], ids=["none", "durable", "returned"]
+)
+"""Runs a test without an orchestrator, and with one of each kind."""
 
 
 class Recorded:

@@ -30,8 +30,6 @@ def folding(
 ) -> Agent:
     """Return an agent that folds when more than *target* + *threshold* exchanges have gathered."""
     config = HistoryReductionConfig(
-        enabled=True,
-        strategy="summarizing",
         target_count=target,
         summarization_threshold=threshold,
         retention=retention,

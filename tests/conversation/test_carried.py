@@ -67,9 +67,7 @@ def refusals(model: ScriptedModel) -> int:
 async def test_a_learned_window_outlives_a_response(act: Act) -> None:
     """Anyone who answers in between, a vendor that has refused once is not asked too much again."""
     model = ScriptedModel(repeat=small, name="small")
-    config = HistoryReductionConfig(
-        enabled=True, strategy="summarizing", target_count=50, summarization_threshold=10
-    )
+    config = HistoryReductionConfig(target_count=50, summarization_threshold=10)
     summarizer = ScriptedSummarizer(repeat=SUMMARY)
     agent = Agent(model, name="a", history_reduction=config, summarizer=summarizer)
     conversation = Conversation([agent, agent_named("b")], orchestrator=Recorded(act))

@@ -9,7 +9,7 @@ from foldline.agent.events import RequestSentEvent
 from foldline.conversation.conversation import Conversation
 from foldline.conversation.model_router import ModelRouter
 from foldline.conversation.orchestrator import RoundRobin
-from foldline.errors import ModelError, RunStartError
+from foldline.errors import ModelError
 from foldline.history.formats.renderings import render_anthropic
 from foldline.history.messages import AGENT_KEY, Message
 from foldline.history.parts import TextPart, ToolCallPart
@@ -203,14 +203,6 @@ async def test_a_router_may_choose_who_replies() -> None:
     await conversation.send("begin")
     assert (await conversation.send()).selected_agent == "b"
     assert "a here" in router.requests[-1].messages[-1].text
-
-
-async def test_one_agent_does_not_answer_itself() -> None:
-    """In a conversation of one agent there is nobody to reply."""
-    conversation = Conversation(agent_named("a"), orchestrator=RoundRobin())
-    await conversation.send("begin")
-    with pytest.raises(RunStartError, match="nothing waits for an answer"):
-        await conversation.send()
 
 
 async def test_a_talk_among_agents_is_folded_between_two_answers() -> None:

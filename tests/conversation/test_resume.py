@@ -20,12 +20,8 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from tests.conversation.orchestrators import Agents, Custom, Recorded
+from tests.conversation.orchestrators import ON_EVERY_ORCHESTRATOR, Agents, Recorded
 from tests.conversation.stories import agent_named, texts
-
-
-def kind(orchestrator: object) -> str:
-    return type(orchestrator).__name__
 
 
 class CrashedError(StoreError):
@@ -136,13 +132,14 @@ async def test_an_abandoned_run_leaves_a_message_that_waits() -> None:
     assert (result.text, result.turn_number) == ("It is lost.", 1)
 
 
-@pytest.mark.parametrize("orchestrator", [None, RoundRobin()], ids=kind)
+@ON_EVERY_ORCHESTRATOR
 async def test_with_nothing_to_answer_nothing_is_asked(orchestrator: Orchestrator | None) -> None:
     """`resume` gives None if nothing waits, and `send` without a message says so."""
     conversation = Conversation(agent_named("a"), orchestrator=orchestrator)
     assert await conversation.resume() is None
     with pytest.raises(RunStartError, match="nothing to run on"):
         await conversation.send()
+    assert await conversation.resume() is None
     await conversation.send("Hi")
     assert await conversation.resume() is None
     with pytest.raises(RunStartError, match="nothing waits for an answer"):
@@ -150,17 +147,7 @@ async def test_with_nothing_to_answer_nothing_is_asked(orchestrator: Orchestrato
     assert texts(await conversation.messages()) == ["Hi", "a here"]
 
 
-async def test_an_empty_thread_has_nothing_to_resume() -> None:
-    """On a thread without a message there is nothing to answer."""
-    async with MemoryStore() as store:
-        conversation = Conversation(agent_named("a"), thread=await store.thread("t"))
-        assert await conversation.resume() is None
-
-
-ORCHESTRATORS: list[Orchestrator | None] = [None, RoundRobin(), Custom()]
-
-
-@pytest.mark.parametrize("orchestrator", ORCHESTRATORS, ids=kind)
+@ON_EVERY_ORCHESTRATOR
 @pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
 def test_a_crash_at_any_commit_loses_nothing(
     orchestrator: Orchestrator | None, *, behind: bool

@@ -2,19 +2,15 @@
 
 from pathlib import Path
 
-import pytest
-
 from foldline.conversation.conversation import Conversation
-from foldline.conversation.orchestrator import Orchestrator, RoundRobin
+from foldline.conversation.orchestrator import Orchestrator
 from foldline.history.codec import encode_message
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from tests.conversation.orchestrators import Custom
+from tests.conversation.orchestrators import ON_EVERY_ORCHESTRATOR
 from tests.conversation.stories import folding, said
 
 
-@pytest.mark.parametrize(
-    "orchestrator", [None, RoundRobin(), Custom()], ids=["none", "durable", "returned"]
-)
+@ON_EVERY_ORCHESTRATOR
 async def test_folded_messages_go_and_come_back(
     orchestrator: Orchestrator | None, tmp_path: Path
 ) -> None:

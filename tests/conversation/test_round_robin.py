@@ -12,12 +12,6 @@ from tests.conversation.stories import agent_named, folding, said, texts
 AGENTS = [agent_named("a"), agent_named("b"), agent_named("c")]
 
 
-async def test_agents_answer_in_turn() -> None:
-    """Each agent answers one message, in the order in which they were given."""
-    conversation = Conversation(AGENTS, orchestrator=RoundRobin())
-    assert [(await conversation.send(f"{n}")).selected_agent for n in range(7)] == [*"abcabca"]
-
-
 async def test_the_turn_survives_a_restart(tmp_path: Path) -> None:
     """Another process with other objects goes on where the thread stands."""
     selected: list[str] = []

@@ -5,16 +5,12 @@ import asyncio
 import pytest
 
 from foldline.conversation.conversation import Conversation
-from foldline.conversation.orchestrator import Orchestrator, RoundRobin
+from foldline.conversation.orchestrator import Orchestrator
 from foldline.errors import CommitUnknownError
 from foldline.threads.store import ThreadStore
 from tests.agent.cut import ADVICE, Cut
-from tests.conversation.orchestrators import Custom
+from tests.conversation.orchestrators import ON_EVERY_ORCHESTRATOR
 from tests.conversation.stories import agent_named, texts
-
-
-def kind(orchestrator: object) -> str:
-    return type(orchestrator).__name__
 
 
 async def follow(conversation: Conversation, text: str) -> None:
@@ -28,7 +24,7 @@ async def follow(conversation: Conversation, text: str) -> None:
         await conversation.resume()
 
 
-@pytest.mark.parametrize("orchestrator", [None, RoundRobin(), Custom()], ids=kind)
+@ON_EVERY_ORCHESTRATOR
 @pytest.mark.parametrize("makes", [False, True], ids=["not made", "made"])
 def test_the_advice_brings_a_message_to_its_answer(
     orchestrator: Orchestrator | None, *, makes: bool

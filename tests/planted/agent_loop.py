@@ -149,7 +149,7 @@ a turn that ends while it is looked for is not found
 -             await self._thread.refresh()
 + # If it ended after the refresh, its messages are newer than the object of the thread.
 
-agent/admission.py: agent/once/test_leases.py::test_who_has_not_heard_of_a_turn_is_refused
+agent/admission.py: agent/once/test_leases.py::test_a_second_message_may_be_refused
 who has not heard of a turn gets another error
 - if Hold.around(self._thread) is not None:
 + if conflict:

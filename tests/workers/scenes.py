@@ -1,6 +1,7 @@
 """Agents, stores and workers of the tests."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 
@@ -11,7 +12,7 @@ from foldline.threads.store import ThreadStore
 from foldline.workers.workers import Workers
 
 
-__all__ = ["agent_of", "said", "working"]
+__all__ = ["agent_of", "listening", "said", "working"]
 
 
 def agent_of(*steps: ModelStep, repeat: ModelStep | None = None) -> tuple[Agent, ScriptedModel]:
@@ -38,3 +39,21 @@ async def working(workers: Workers, *, concurrency: int = 4) -> AsyncGenerator[W
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+
+
+@asynccontextmanager
+async def listening(text: str) -> AsyncGenerator[asyncio.Event]:
+    """Give an event that is set when *text* is logged."""
+    heard = asyncio.Event()
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if text in record.getMessage():
+                heard.set()
+
+    logger, listener = logging.getLogger("foldline"), Listener()
+    logger.addHandler(listener)
+    try:
+        yield heard
+    finally:
+        logger.removeHandler(listener)

@@ -1,7 +1,6 @@
 """What becomes of a turn whose worker dies, stops, or loses its server."""
 
 import asyncio
-import logging
 import subprocess
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -24,7 +23,7 @@ from foldline.workers.queue import PatientManager, connector_of, sweep
 from foldline.workers.retries import Retries
 from foldline.workers.workers import Workers
 from tests.servers.postgres import PostgresServer
-from tests.workers.scenes import agent_of, said, working
+from tests.workers.scenes import agent_of, listening, said, working
 
 
 pytestmark = pytest.mark.posix
@@ -257,26 +256,11 @@ async def test_a_worker_starts_again_where_another_part_fails(
     workers = Workers(agent_of(repeat="hello")[0], PostgresStore(postgres_dsn))
     workers.app.periodic(cron="* * * * * *")(workers.app.task(name="tick")(_tick))
     refuse = "DROP FUNCTION procrastinate_defer_periodic_job_v2"
-    failed = asyncio.Event()
-
-    class Notes(logging.Handler):
-        """Hears that a worker starts again."""
-
-        def emit(self, record: logging.LogRecord) -> None:
-            """Look at *record*."""
-            if "starts again" in record.getMessage():
-                failed.set()
-
-    logger, notes = logging.getLogger("foldline"), Notes()
     async with workers:
         await connector_of(workers.app).execute_query_async(refuse)
-        logger.addHandler(notes)
-        try:
-            async with working(workers), asyncio.timeout(30):
-                await failed.wait()
-                result = await (await workers.answer("t", "hi")).result(timeout=30)
-        finally:
-            logger.removeHandler(notes)
+        async with listening("starts again") as failed, working(workers), asyncio.timeout(30):
+            await failed.wait()
+            result = await (await workers.answer("t", "hi")).result(timeout=30)
 
     assert result.text == "hello"
     assert "Side task deferrer failed" in caplog.text

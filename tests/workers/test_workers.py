@@ -1,7 +1,6 @@
 """Workers on a real PostgreSQL: what is posted is answered, in order, and once."""
 
 import asyncio
-import logging
 from functools import partial
 from signal import SIGTERM, raise_signal, signal
 from typing import Any
@@ -26,7 +25,7 @@ from foldline.workers.queue import is_open
 from foldline.workers.retries import Retries
 from foldline.workers.workers import Workers
 from tests.servers.postgres import PostgresServer
-from tests.workers.scenes import agent_of, said, working
+from tests.workers.scenes import agent_of, listening, said, working
 
 
 # Without a channel that wakes them, readers would be this late.
@@ -223,9 +222,7 @@ async def test_a_tenant_is_folded_again(postgres_dsn: str) -> None:
 async def test_a_tenant_is_folded_for_another_agent(postgres_dsn: str) -> None:
     """Workers of a queue of their own fold with another configuration and model, within limits."""
     writer = ScriptedSummarizer(repeat="They said yes to each question.")
-    config = HistoryReductionConfig(
-        strategy="summarizing", target_count=2, summarization_threshold=1
-    )
+    config = HistoryReductionConfig(target_count=2, summarization_threshold=1)
     other = Agent(ScriptedModel(), history_reduction=config, summarizer=writer)
     store = PostgresStore(postgres_dsn)
     async with Workers(agent_of()[0], store) as workers, Workers(other, store, queue="new") as new:
@@ -290,29 +287,15 @@ async def test_a_turn_ends_when_that_can_be_told(
                 await job.result(timeout=100)
 
 
-class Listener(logging.Handler):
-    """Says when a text is logged."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.heard, self._text = asyncio.Event(), text
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if self._text in record.getMessage():
-            self.heard.set()
-
-
 async def test_an_app_without_tables(postgres_dsn: str) -> None:
     """Who has not made the tables of an app of their own is told how, in the log of a worker too."""
-    app, listener = App(connector=PsycopgConnector(conninfo=postgres_dsn)), Listener("--apply")
+    app = App(connector=PsycopgConnector(conninfo=postgres_dsn))
     workers = Workers(agent_of()[0], PostgresStore(postgres_dsn), queue="support", app=app)
-    logging.getLogger("foldline").addHandler(listener)
-    async with app.open_async(), working(workers):
+    async with app.open_async(), listening("--apply") as heard, working(workers):
         for ask in (workers.status, workers.failed, workers.refold, partial(workers.fold, "t")):
             with pytest.raises(StoreError, match=r"^run `procrastinate schema --apply`"):
                 await ask()
-        await asyncio.wait_for(listener.heard.wait(), 30)
-    logging.getLogger("foldline").removeHandler(listener)
+        await asyncio.wait_for(heard.wait(), 30)
 
 
 async def test_a_queue_that_is_away(postgres_server: PostgresServer) -> None:

@@ -90,8 +90,8 @@ def by_refusal(sent: int) -> AgentRunConfig:
     """
     Return the overrides for the call after a view of *sent* tokens that a vendor has refused.
 
-    The fold keeps a quarter of that, wherever the counts would cut: by them a loop of tools after one
-    question is not folded at all. What is larger alone is shortened.
+    The fold keeps a quarter of that, wherever the counts would cut: by them next to nothing would
+    stay of a loop of tools after one question. What is larger alone is shortened.
     """
     return AfterRefusal(
         sent=sent,

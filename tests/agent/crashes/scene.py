@@ -98,8 +98,6 @@ class Scene(Struct, frozen=True, kw_only=True):
         if not self.behavior:
             return HistoryReductionConfig()
         return HistoryReductionConfig(
-            enabled=True,
-            strategy="summarizing",
             behavior="circuit_breaker" if self.behavior == "circuit_breaker" else "continue",
             counting_unit=self.unit,
             target_count=2 if self.unit == "exchanges" else 4,

@@ -83,14 +83,14 @@ async def test_another_message_waits_for_its_turn(store: ThreadStore) -> None:
 
 
 async def test_a_second_message_may_be_refused(store: ThreadStore) -> None:
-    """With `error` it is refused at once, through the same object of the thread or another."""
+    """With `error` it is refused at once, through any object of the thread, an earlier one too."""
     model = GatedModel()
     agent = Agent(model)
     async with store, asyncio.TaskGroup() as group:
-        thread = await store.thread("t")
+        early, thread = await store.thread("t"), await store.thread("t")
         first = group.create_task(agent.run("one", thread=thread))
         await model.asked.wait()
-        for other in (thread, await store.thread("t")):
+        for other in (early, thread, await store.thread("t")):
             with pytest.raises(TurnRunningError, match="'t'"):
                 await agent.run("two", thread=other, on_conflict="error")
         model.gate.set()
@@ -108,20 +108,6 @@ async def test_a_lease_without_a_run_counts(store: ThreadStore) -> None:
             await Agent(model).run("hello", thread=await store.thread("t"), on_conflict="error")
 
     assert model.requests == []
-
-
-async def test_who_has_not_heard_of_a_turn_is_refused(store: ThreadStore) -> None:
-    """With `error` one whose thread was loaded before the other turn began is refused alike."""
-    model = GatedModel()
-    agent = Agent(model)
-    async with store, asyncio.TaskGroup() as group:
-        early, thread = await store.thread("t"), await store.thread("t")
-        first = group.create_task(agent.run("one", thread=thread))
-        await model.asked.wait()
-        with pytest.raises(TurnRunningError, match="'t'"):
-            await agent.run("two", thread=early, on_conflict="error")
-        model.gate.set()
-        await first
 
 
 async def test_who_resumes_gets_the_answer_of_who_runs(store: ThreadStore) -> None:

@@ -232,22 +232,8 @@ async def test_a_turn_that_was_left_is_run_again(store: ThreadStore) -> None:
     assert len(model.requests) == 3
 
 
-async def test_an_open_run_is_finished_first(store: ThreadStore) -> None:
-    """With `resume` the earlier message is answered before the new one."""
-    agent, _ = agent_of(ModelError("down"), "late", "fine")
-    async with store:
-        thread = await store.thread("t")
-        with pytest.raises(ModelError):
-            await agent.run("hello", thread=thread, turn_id="one")
-        await agent.run("are you there?", thread=thread, on_open="resume")
-        assert await texts(thread) == ["hello", "late", "are you there?", "fine"]
-        again = await agent.run("hello", thread=thread, turn_id="one")
-
-    assert again.text == "late"
-
-
 async def test_an_open_run_without_an_id_is_finished_first(store: ThreadStore) -> None:
-    """Its answer is not that of the message that comes after it."""
+    """With `resume` it is answered before the next message, whose answer is another one."""
     agent, _ = agent_of(ModelError("down"), "late", "fine")
     async with store:
         thread = await store.thread("t")

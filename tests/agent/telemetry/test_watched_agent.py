@@ -23,11 +23,7 @@ from tests.agent.telemetry.watched import Watched, attributes, id_of, parent_of,
 
 
 REDUCING = HistoryReductionConfig(
-    enabled=True,
-    strategy="summarizing",
-    counting_unit="messages",
-    target_count=4,
-    summarization_threshold=6,
+    counting_unit="messages", target_count=4, summarization_threshold=6
 )
 TWO_CALLS = calls(("look", {"name": "a"}), ("read", {"name": "b"}))
 TEXT = "so many words were said about the weather in the north and the south " * 20

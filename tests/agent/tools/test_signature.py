@@ -28,7 +28,6 @@ def test_order_and_spaces_do_not_count(arguments: dict[str, object]) -> None:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other"), [("", "{}"), (" ", "{ }"), ('{"a":"\\u0041"}', '{"a":"A"}')]
 )
