@@ -125,9 +125,7 @@ class Tables(Struct, frozen=True):
             pk, live = self._place(key, change)
             self._set_head(pk, live, change, state)
         if change.rows:
-            base = live << SEQ_BITS
-            rows = [(base + row.seq, int(row.system), bytearray(row.data)) for row in change.rows]
-            self.connection.executemany(self.sql["add_row"], rows)
+            self.connection.executemany(self.sql["add_row"], _row_values(live, change))
         if change.drop or put:
             self._change_documents(pk, change.drop, put)
         if change.keeps is not None:
@@ -135,12 +133,18 @@ class Tables(Struct, frozen=True):
 
     def _goes_on(self, pk: int, key: ThreadKey, change: Change, state: _State) -> bool:
         """Write the next head if the thread is as expected, and else at most a state and a lease."""
-        lease, gone_at, due_at = change.lease, change.gone_at, change.due_at
         if change.opens or state is None:
             return False
+        values = self._head_values(pk, key, change, state)
+        return self.connection.execute(self.sql["set_next_head"], values).rowcount == 1
+
+    def _head_values(
+        self, pk: int, key: ThreadKey, change: Change, state: bytes | UnsetType
+    ) -> list[object]:
+        lease, gone_at, due_at = change.lease, change.gone_at, change.due_at
         # Before all but numbers, str and bytearray are bound, None too, an adapter is looked for:
         # twice as slow.
-        values = [
+        return [
             change.revision,
             bytearray(change.head),
             change.active_at,
@@ -154,7 +158,23 @@ class Tables(Struct, frozen=True):
             "" if lease is None else lease.holder,
             "" if lease is None else self.clock() + lease.seconds,
         ]
-        return self.connection.execute(self.sql["set_next_head"], values).rowcount == 1
+
+    def next_head(self, key: ThreadKey, change: Change) -> list[object] | None:
+        """Return what `set_next_head` takes if that and new rows are all of *change*; None if not."""
+        state, put = _apart(change)
+        pk, _ = self.places.get(key, (0, 0))
+        if not pk or change.opens or state is None or put or change.drop:
+            return None
+        return None if change.keeps is not None else self._head_values(pk, key, change, state)
+
+    def has_head(self, key: ThreadKey, change: Change) -> bool:
+        """Whether the head is the one that *change* writes."""
+        found = self.run("find", key.tenant, key.id).fetchone()
+        return found is not None and found[-1] == change.head
+
+    def new_rows(self, key: ThreadKey, change: Change) -> list[tuple[int, int, bytearray]]:
+        """Return what `add_row` takes for the rows of *change*, where the thread was found."""
+        return _row_values(self.places[key][1], change)
 
     def _place(self, key: ThreadKey, change: Change) -> tuple[int, int]:
         """Return where the thread is that *change* fits, made or with a new epoch if it says so."""
@@ -277,6 +297,11 @@ def _apart(change: Change) -> tuple[_State, list[Document]]:
         else:
             others.append(one)
     return state, others
+
+
+def _row_values(live: int, change: Change) -> list[tuple[int, int, bytearray]]:
+    base = live << SEQ_BITS
+    return [(base + row.seq, int(row.system), bytearray(row.data)) for row in change.rows]
 
 
 def _rows(found: sqlite3.Cursor) -> list[StoredRow]:
