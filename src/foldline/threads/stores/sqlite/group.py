@@ -53,12 +53,10 @@ def write_together(connection: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> 
     is served faster by few of them. What does not fit, such as a conflict, remains.
     """
     ready: dict[ThreadKey, tuple[Commit, _Values]] = {}
-    seen = set[ThreadKey]()
     for job in jobs if _CAN_JOIN else ():
         one = job.call
-        # Of the commits of one thread the first comes first.
-        if isinstance(one, Commit) and one.key not in seen:
-            seen.add(one.key)
+        # Of two commits of one thread the first comes first.
+        if isinstance(one, Commit) and one.key not in ready:
             values = one.tables(connection).next_head(one.key, one.change)
             if values is not None:
                 ready[one.key] = one, values
