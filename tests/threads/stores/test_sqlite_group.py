@@ -122,23 +122,26 @@ async def test_the_first_of_two_rivals_wins(tmp_path: Path) -> None:
 
 
 async def test_more_than_going_on_is_made_alone(tmp_path: Path) -> None:
-    """A document, a rewind, a clearing and a new thread among those that wait are made whole."""
+    """Documents, a rewind, a clearing, a prune and a new thread among those that wait are made whole."""
     storage = SQLiteStorage(tmp_path / "a.db")
     async with lab_of(storage) as lab:
-        scribes = await known(lab, 12)
+        scribes = await known(lab, 13)
+        tool, epoch = Document("tool", "call", b"answer"), scribes[3].epoch
+        await scribes[3].rewind(1, 1)
+        await scribes[4].write(put=[tool])
         pairs = [(one, one.change(one.drawn(1))) for one in scribes]
-        tool = Document("tool", "call", b"answer")
         pairs[0] = scribes[0], scribes[0].change(scribes[0].drawn(1), put=[tool])
         pairs[1] = scribes[1], scribes[1].rewinding(1, 1)
         pairs[2] = scribes[2], scribes[2].rewinding(0, 1, clears=True)
         pairs[3] = scribes[3], scribes[3].change(scribes[3].drawn(1), keeps=[])
+        pairs[4] = scribes[4], scribes[4].change(scribes[4].drawn(1), drop=[("tool", "call")])
         new = lab.scribe("new")
         pairs.append((new, new.change(new.drawn(2))))
         done, statements = await at_once(storage, pairs)
         for scribe, _ in pairs:
             await scribe.verify()
-        documents = await scribes[0].documents()
+        await scribes[3].verify_gone(epoch)
+        documents = [await scribes[place].documents() for place in (0, 4)]
 
-    assert done == [None] * 13
-    assert statements == 1 + 5
-    assert documents == {"call": b"answer"}
+    assert (done, statements) == ([None] * 14, 1 + 6)
+    assert documents == [{"call": b"answer"}, {}]

@@ -62,8 +62,7 @@ def write_together(connection: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> 
                 ready[one.key] = one, values
     made: set[int] = set()
     for piece in _pieces(list(ready.values())):
-        if len(piece) > 1:
-            made.update(map(id, _written(connection, piece)))
+        made.update(map(id, _written(connection, piece)))
     return [job for job in jobs if id(job.call) not in made]
 
 
