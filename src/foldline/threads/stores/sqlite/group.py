@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
 from foldline.threads.stores.sqlite.log import WriteLog
-from foldline.threads.stores.sqlite.tables import Tables
+from foldline.threads.stores.sqlite.tables import Tables, apart
 from foldline.threads.stores.sqlite.worker import Job
 
 
@@ -26,21 +26,20 @@ _Item = TypeVar("_Item")
 
 
 class Commit(Struct, frozen=True, eq=False):
-    """The job that makes one commit."""
+    """The job that makes one commit, in tables that a connection gets."""
 
-    tables: Callable[[sqlite3.Connection], Tables]
-    log: WriteLog
     key: ThreadKey
     change: Change
-
-    @property
-    def deletes(self) -> bool:
-        """Whether it deletes rows, whose bytes the log must not keep."""
-        return self.change.clears or self.change.keeps is not None
+    # Whether it deletes rows, whose bytes the log must not keep.
+    deletes: bool
+    log: WriteLog
+    sql: Mapping[str, str]
+    clock: Callable[[], float]
+    places: dict[ThreadKey, tuple[int, int]]
 
     def __call__(self, connection: sqlite3.Connection) -> None:
         """Make it, or raise before anything was written."""
-        self.tables(connection).commit(self.key, self.change)
+        Tables(connection, self.sql, self.clock, self.places).commit(self.key, self.change)
         if self.deletes:
             self.log.ask()
 
@@ -57,7 +56,7 @@ def write_together(connection: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> 
         one = job.call
         # Of two commits of one thread the first comes first.
         if isinstance(one, Commit) and one.key not in ready:
-            values = one.tables(connection).next_head(one.key, one.change)
+            values = _only_head(connection, one)
             if values is not None:
                 ready[one.key] = one, values
     made: set[int] = set()
@@ -66,12 +65,22 @@ def write_together(connection: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> 
     return [job for job in jobs if id(job.call) not in made]
 
 
+def _only_head(connection: sqlite3.Connection, one: Commit) -> _Values | None:
+    """Return the values of the next head if *one* writes nothing else but rows; None if it does."""
+    change = one.change
+    state, others = apart(change)
+    if others or change.drop or change.keeps is not None:
+        return None
+    tables = Tables(connection, one.sql, one.clock, one.places)
+    return tables.next_head(one.key, change, state)
+
+
 def _written(
     connection: sqlite3.Connection, piece: Sequence[tuple[Commit, _Values]]
 ) -> list[Commit]:
     """Write what fits of *piece*, and return it."""
     made, heads = [one for one, _ in piece], [values for _, values in piece]
-    tables = made[0].tables(connection)
+    tables = Tables(connection, made[0].sql, made[0].clock, made[0].places)
     text = _heads(tables.sql["set_next_head"], len(heads), len(heads[0]))
     if connection.execute(text, _flat(heads)).rowcount != len(heads):
         made = [one for one in made if tables.has_head(one.key, one.change)]

@@ -219,8 +219,8 @@ class SQLiteStorage:
     async def commit(self, key: ThreadKey, change: Change) -> None:
         """Do all of *change*, durably, or nothing."""
         writer, sql, log = opened(self._write), self._sql, self.log
-        clock, places = self._clock, self._places
-        job = Commit(lambda connection: Tables(connection, sql, clock, places), log, key, change)
+        deletes = change.clears or change.keeps is not None
+        job = Commit(key, change, deletes, log, sql, self._clock, self._places)
         if self.file.commits_in_place and self._fits_in_place(change):
             made = writer.in_place(job)
             if made is not None:
@@ -232,7 +232,7 @@ class SQLiteStorage:
                 return
         await writer.run(job)
         try:
-            if job.deletes:
+            if deletes:
                 await log.emptied(writer)
         except StoreError as error:
             log.report(error)
