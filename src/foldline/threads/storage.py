@@ -1,6 +1,5 @@
 """What a store implements, and what the threads of one store have in common."""
 
-import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -14,6 +13,7 @@ from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.cipher import Vault
 from foldline.threads.key import ThreadKey
 from foldline.threads.lease import TURN_LEASE, TURN_WAIT, Lease
+from foldline.threads.random_bytes import RandomBytes
 from foldline.threads.recent import Recent
 from foldline.threads.row import StoredRow
 from foldline.threads.waiters import Waiters
@@ -213,7 +213,7 @@ class StoreContext(Struct, frozen=True, kw_only=True):
     counter: TokenCounter = TokenEstimator()
     vault: Vault = Vault()
     clock: Callable[[], datetime] = partial(datetime.now, UTC)
-    random_bytes: Callable[[int], bytes] = os.urandom
+    random_bytes: Callable[[int], bytes] = field(default_factory=RandomBytes)
     checkpoints: CheckpointRetention = "latest"
     turn_lease: float = TURN_LEASE
     turn_wait: float = TURN_WAIT

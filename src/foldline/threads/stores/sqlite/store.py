@@ -23,6 +23,7 @@ from foldline.threads.store import StoreOptions, ThreadStore, seconds_of
 from foldline.threads.stores.home import opened
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
 from foldline.threads.stores.sqlite.file import LOG_PAGES, Durability, StoreFile
+from foldline.threads.stores.sqlite.group import Commit, write_together
 from foldline.threads.stores.sqlite.inline_read import InlineReader
 from foldline.threads.stores.sqlite.log import WriteLog
 from foldline.threads.stores.sqlite.pace import Pace
@@ -101,7 +102,12 @@ class SQLiteStorage:
         self._sql, self._places = statements(_PACKAGE), {}
         name, file = f"foldline {self.file.path.name}", self.file
         self._write = Worker(
-            file.writer, name=f"{name} writer", file=file, tidy=self.log.tidy, pace=self.pace
+            file.writer,
+            name=f"{name} writer",
+            file=file,
+            tidy=self.log.tidy,
+            pace=self.pace,
+            together=write_together,
         )
         self._read = Worker(self._inline.connect, name=f"{name} reader")
         return self._write
@@ -213,16 +219,10 @@ class SQLiteStorage:
     async def commit(self, key: ThreadKey, change: Change) -> None:
         """Do all of *change*, durably, or nothing."""
         writer, sql, log = opened(self._write), self._sql, self.log
-        clock, places = self._clock, self._places
         deletes = change.clears or change.keeps is not None
-
-        def _make(connection: sqlite3.Connection) -> None:
-            Tables(connection, sql, clock, places).commit(key, change)
-            if deletes:
-                log.ask()
-
+        job = Commit(key, change, deletes, log, sql, self._clock, self._places)
         if self.file.commits_in_place and self._fits_in_place(change):
-            made = writer.in_place(_make)
+            made = writer.in_place(job)
             if made is not None:
                 if made.error is not None:
                     raise made.error
@@ -230,7 +230,7 @@ class SQLiteStorage:
                     # After the commit: a task that is cancelled here has made it.
                     await self.pace.next_turn()
                 return
-        await writer.run(_make)
+        await writer.run(job)
         try:
             if deletes:
                 await log.emptied(writer)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from itertools import islice, starmap
 from math import inf
+from operator import attrgetter
 from time import time
 from typing import Any, Final, TypeAlias
 
@@ -24,8 +25,10 @@ _TAIL: Final = 26
 _STATE: Final = "execution"
 _LAST: Final = 1 << 62
 _MOST_PLACES: Final = 4_096
-# An execution state; None clears it, and without one it stays.
-_State: TypeAlias = bytes | UnsetType | None
+_NUMBER, _SYSTEM, _DATA = map(attrgetter, ("seq", "system", "data"))
+
+State: TypeAlias = bytes | UnsetType | None
+"""An execution state; None clears it, and without one it stays."""
 
 
 class Tables(Struct, frozen=True):
@@ -119,28 +122,32 @@ class Tables(Struct, frozen=True):
 
     def commit(self, key: ThreadKey, change: Change) -> None:
         """Do all of *change*, or raise before anything was written."""
-        state, put = _apart(change)
+        state, put = apart(change)
         pk, live = self.places.get(key, (0, 0))
-        if not (pk and self._goes_on(pk, key, change, state)):
+        values, run = self.next_head(key, change, state), self.connection.execute
+        if values is None or run(self.sql["set_next_head"], values).rowcount != 1:
             pk, live = self._place(key, change)
             self._set_head(pk, live, change, state)
-        if change.rows:
-            base = live << SEQ_BITS
-            rows = [(base + row.seq, int(row.system), bytearray(row.data)) for row in change.rows]
-            self.connection.executemany(self.sql["add_row"], rows)
+        if rows := change.rows:
+            numbers = map((live << SEQ_BITS).__add__, map(_NUMBER, rows))
+            systems, data = map(int, map(_SYSTEM, rows)), map(bytearray, map(_DATA, rows))
+            self.connection.executemany(
+                self.sql["add_row"], zip(numbers, systems, data, strict=True)
+            )
         if change.drop or put:
             self._change_documents(pk, change.drop, put)
         if change.keeps is not None:
             self._forget(pk, {*change.keeps, change.current_epoch})
 
-    def _goes_on(self, pk: int, key: ThreadKey, change: Change, state: _State) -> bool:
-        """Write the next head if the thread is as expected, and else at most a state and a lease."""
+    def next_head(self, key: ThreadKey, change: Change, state: State) -> list[object] | None:
+        """Return what `set_next_head` takes, which may not fit; None if it is not enough."""
         lease, gone_at, due_at = change.lease, change.gone_at, change.due_at
-        if change.opens or state is None:
-            return False
+        pk, _ = self.places.get(key, (0, 0))
+        if not pk or change.opens or state is None:
+            return None
         # Before all but numbers, str and bytearray are bound, None too, an adapter is looked for:
         # twice as slow.
-        values = [
+        return [
             change.revision,
             bytearray(change.head),
             change.active_at,
@@ -154,7 +161,16 @@ class Tables(Struct, frozen=True):
             "" if lease is None else lease.holder,
             "" if lease is None else self.clock() + lease.seconds,
         ]
-        return self.connection.execute(self.sql["set_next_head"], values).rowcount == 1
+
+    def has_head(self, key: ThreadKey, change: Change) -> bool:
+        """Whether the head is the one that *change* writes."""
+        found = self.run("find", key.tenant, key.id).fetchone()
+        return found is not None and found[-1] == change.head
+
+    def new_rows(self, key: ThreadKey, change: Change) -> list[tuple[int, int, bytearray]]:
+        """Return what `add_row` takes for the rows of *change*, where the thread was found."""
+        base = self.places[key][1] << SEQ_BITS
+        return [(base + row.seq, int(row.system), bytearray(row.data)) for row in change.rows]
 
     def _place(self, key: ThreadKey, change: Change) -> tuple[int, int]:
         """Return where the thread is that *change* fits, made or with a new epoch if it says so."""
@@ -208,7 +224,7 @@ class Tables(Struct, frozen=True):
             shift = (number - live) << SEQ_BITS
             self.run("move_rows", shift, base + opens.at, base + SEQ_MASK + 1)
 
-    def _set_head(self, pk: int, live: int, change: Change, state: _State) -> None:
+    def _set_head(self, pk: int, live: int, change: Change, state: State) -> None:
         has_state, lease = state is not UNSET, change.lease
         held = (None, None) if lease is None else (lease.holder, self.clock() + lease.seconds)
         epoch, times = change.current_epoch, (change.active_at, change.gone_at, change.due_at)
@@ -266,10 +282,10 @@ class Tables(Struct, frozen=True):
         return True
 
 
-def _apart(change: Change) -> tuple[_State, list[Document]]:
+def apart(change: Change) -> tuple[State, list[Document]]:
     """Return the execution state that *change* puts beside the head, and its other documents."""
     drop = change.drop
-    state: _State = None if drop and ((_STATE, None) in drop or (_STATE, "") in drop) else UNSET
+    state: State = None if drop and ((_STATE, None) in drop or (_STATE, "") in drop) else UNSET
     others: list[Document] = []
     for one in change.put:
         if one.kind == _STATE and not one.name:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -28,6 +28,7 @@ from foldline.threads.stores.sqlite.pace import Pace
 
 _Result = TypeVar("_Result")
 _MOST_WRITES = 256
+_Together: TypeAlias = Callable[[sqlite3.Connection, "Sequence[Job[Any]]"], "Sequence[Job[Any]]"]
 # A result waits until all jobs of its transaction are done.
 _MOST_READS = 32
 # After these the last frame of the commit, which completes it, was not written whole.
@@ -50,8 +51,9 @@ class _Transactions:
     the database undoes all of them.
     """
 
-    def __init__(self, *, write: bool) -> None:
+    def __init__(self, *, write: bool, together: _Together = lambda _, jobs: jobs) -> None:
         self._writes = write
+        self._together = together
         self._leaves_rest = False
 
     def run(self, connection: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> bool:
@@ -66,7 +68,7 @@ class _Transactions:
                 (number,) = cursor.execute("PRAGMA user_version").fetchone()
                 if number & SCHEMA_MASK > NEWEST_SCHEMA:
                     _refuse(number & SCHEMA_MASK)
-            for job in jobs:
+            for job in self._together(connection, jobs) if len(jobs) > 1 else jobs:
                 try:
                     job.result = job.call(connection)
                 except FoldlineError as error:
@@ -167,8 +169,13 @@ class Worker:
         file: StoreFile | None = None,
         tidy: Callable[[sqlite3.Connection], None] | None = None,
         pace: Pace | None = None,
+        together: _Together = lambda _, jobs: jobs,
     ) -> None:
-        """Start the thread, named *name*; without the *file* that they write to, jobs only read."""
+        """
+        Start the thread, named *name*; without the *file* that they write to, jobs only read.
+
+        Of several jobs *together* does some at once, and returns those that remain.
+        """
         self._connect = connect
         self._file = file
         self._writes = file is not None
@@ -183,7 +190,7 @@ class Worker:
         # Held by the one who works on the connection; the thread waits for it, a caller never does.
         self._at_work = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        self._transactions = _Transactions(write=self._writes)
+        self._transactions = _Transactions(write=self._writes, together=together)
         self.home = Home()
         self._thread.start()
 
