@@ -237,10 +237,10 @@ a fork lacks its last row
 
 threads/stores/sqlite/tables.py: threads/crashes/test_kills.py::test_kills_break_no_promise
 rows are a commit of their own
--         if change.rows:
+-         if rows := change.rows:
 +         self.connection.execute("COMMIT")
 +         self.connection.execute("BEGIN IMMEDIATE")
-+         if change.rows:
++         if rows := change.rows:
 documents are a commit of their own
 -         if change.drop or put:
 +         self.connection.execute("COMMIT")
@@ -296,9 +296,9 @@ a commit in place lets nobody else run
 
 threads/stores/sqlite/store.py: threads/test_cancellation.py::test_a_step_is_whole_or_not_there
 a commit in place is cancelled before it is made
--             made = writer.in_place(_make)
+-             made = writer.in_place(job)
 +             await asyncio.sleep(0)
-+             made = writer.in_place(_make)
++             made = writer.in_place(job)
 
 threads/stores/sqlite/worker.py: threads/crashes/test_errors.py
 a failed commit is taken for a made one

@@ -108,7 +108,7 @@ def test_a_word_for_others_tells_what_is_open() -> None:
 
 
 def test_a_name_of_code_has_the_words_that_it_is_made_of() -> None:
-    """A class that comes next is told of by its words."""
+    """A class that comes next is recognized by its words."""
     talk = [
         *called("edit_file", "{}", "edited"),
         Message.assistant("Next I'll add `LeasePool` and read the flag."),

@@ -48,7 +48,7 @@ _ROLE = re.compile(
 _READER = re.compile(
     r"[\W_]*(?:[a-zà-ÿ]{2,12} ){0,2}(?:to|for|an|für|à|pour|a|al|para|per|aan|voor|till|alla|all['’])\s?(?:(?:the|any|every|all|future|next|other|das|den|die|der|"
     r"nächste[nrs]?|l['’]|le|el|il|prochain|próximo|prossimo) ?){0,3}(?:assistant|assistent(?:en)?|asistente|assistente|model|modell|"
-    r"modèle|modelo|modello|summari[sz]er|agent|ai|ki|llm|bot|reader|whoever)s?\b[^:\n]{0,40}:\s*\w"
+    r"modèle|modelo|modello|summari[sz]er|agent|ai|ki|llm|bot|reader|who(?:ever))s?\b[^:\n]{0,40}:\s*\w"
     r"|[\W_]*(?:dear|attention),? (?:the |all |any )?(?:assistant|model|summari[sz]er|agent|ai|llm|bot)s?\b"
     r"|[\W_]*(?:ai|llm|model|agent|assistant|bot)s? (?:reading|who reads?|that reads?|processing) this\b"
 ).match
