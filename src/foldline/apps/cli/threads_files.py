@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import starmap
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -129,14 +130,14 @@ async def _earlier(
     marks = as_stored(snapshot.metadata).items() <= thread.metadata.items()
     if is_log and marks and thread.count <= len(snapshot.messages):
         stored, given = tuple(await thread.get_messages()), snapshot.messages
-        same = thread.count if stored == given[: thread.count] else max(0, thread.count - 1)
-        if stored[:same] == given[:same] and all(map(_goes_on, stored[same:], given[same:])):
-            return thread, same
+        pairs = [*zip(stored, given, strict=False)]
+        if all(starmap(_goes_on, pairs)):
+            return thread, next((at for at, (a, b) in enumerate(pairs) if a != b), thread.count)
     raise ThreadExistsError(thread_id=key.id)
 
 
 def _goes_on(stored: Message, now: Message) -> bool:
-    """Whether *stored* was still being written, or lacks what a log says later of its newest message."""
+    """Whether *stored* is *now*, or lacks what a log says later of an answer, such as its usage."""
     return now.role == stored.role and now.parts[: len(stored.parts)] == stored.parts
 
 
