@@ -74,7 +74,7 @@ def import_threads(source: SourceOptions, options: _ImportOptions) -> None:
     Ids are those of the sessions, with `-` for characters that an id may not have, and with --id,
     which ends with `-`, in front if there are several. A session whose thread exists already with
     the same messages is skipped, so an import that was interrupted can be run again; if the log has
-    grown since, what is new is appended, also to its newest message. If anything else has one of
+    grown since, what is new is appended, also to earlier messages. If anything else has one of
     the ids, or the id of a snapshot, nothing is imported. A thread that has expired makes room. The
     file of a SQLite store is created if it does not exist.
 
