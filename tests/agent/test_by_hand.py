@@ -300,6 +300,21 @@ def test_a_message_that_is_refused_for_its_own_size_is_shortened(
     assert (hit.event.status, hit.messages) == ("cache_hit", folded.messages)
 
 
+def test_a_question_shortened_after_a_refusal_is_not_said_to_exceed_the_ceiling(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A higher ceiling would send again what the vendor does not take: the log asks for its window."""
+    messages, reducer = [Message.user(WORDS * 300)], HistoryReducer()
+    refused = reducer.reduce_sync(messages).event
+
+    reducer.reduce_sync(messages, overrides=by_refusal(refused.reduced_tokens))
+
+    told = [one for one in caplog.messages if one.startswith("message 0, the last of the user, ")]
+    assert len(told) == 1
+    assert "set `window` to what the model takes" in told[0]
+    assert "ceiling" not in told[0]
+
+
 def test_what_cannot_be_made_shorter_is_sent_as_it_is() -> None:
     """Whether the vendor takes it is the vendor's to say: no ceiling is known."""
     messages = [Message.system(WORDS * 300), Message.user("Hello!")]

@@ -294,6 +294,29 @@ def test_an_answer_that_was_still_being_written_is_put_whole(run: Run, tmp_path:
     assert "compaction" in grown
 
 
+def test_an_answer_whose_calls_are_answered_one_by_one_is_put_whole(
+    run: Run, tmp_path: Path
+) -> None:
+    """The usage is that of its last call, which the log may not yet have had."""
+    rows = [_claude_code(0, "user", "Look.")]
+    for at, id in enumerate("ab"):
+        call = {"type": "tool_use", "id": id, "name": "look", "input": {}}
+        answer = {"type": "tool_result", "tool_use_id": id, "content": "dark"}
+        usage = {"input_tokens": 5, "output_tokens": 7 + at}
+        rows.append(_claude_code(2 * at + 1, "assistant", [call], id="m", usage=usage))
+        rows.append(_claude_code(2 * at + 2, "user", [answer]))
+    for end in range(1, len(rows) + 1):
+        (tmp_path / "log.jsonl").write_text("\n".join(rows[:end]))
+        assert run(*IMPORT, "--id", "t").code == 0
+    assert run(*IMPORT, "--id", "whole").code == 0
+
+    whole, grown = (
+        run("threads", "export", id, "--store", "s.db", "--to", "foldline").out
+        for id in ("whole", "t")
+    )
+    assert grown == whole
+
+
 @pytest.mark.parametrize("content", ["", "Look around.", [{"type": "text", "text": "Look"}]])
 def test_another_newest_message_is_not_replaced(run: Run, tmp_path: Path, content: object) -> None:
     """Only one that begins with what is stored is the same, and what is before it has to be."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from foldline.agent.arguments import AfterRefusal
 from foldline.agent.breaker import Breaker
 from foldline.agent.fold_calls import FoldCalls, log_writing
 from foldline.agent.recorded import digest_of, recorded, written_by_code
@@ -120,9 +121,11 @@ def _log_clipped(call: ReducerCall, left_out: Sequence[str]) -> None:
     """Log that the model does not read the whole of what it answers, if *left_out* names that."""
     last = f"message {call.items.history.last_user()}"
     if any(one.startswith(f"{last} (") for one in left_out):
-        text = "%s, the last of the user, is shown shortened or without its files: it does not fit"
-        text += " the ceiling of %s tokens; raise `ceiling`, or the window"
-        _LOG.warning(text, last, f"{call.budget.ceiling:,}")
+        why = f"it does not fit the ceiling of {call.budget.ceiling:,} tokens; raise `ceiling`, or the window"
+        if isinstance(call.overrides, AfterRefusal):
+            why = "the vendor refused the request as too long; set `window` to what the model takes"
+        text = "%s, the last of the user, is shown shortened or without its files: %s"
+        _LOG.warning(text, last, why)
 
 
 async def _folded(call: ReducerCall, means: Means) -> tuple[FoldResult, tuple[Reading, ...]]:

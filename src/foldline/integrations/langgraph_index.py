@@ -48,7 +48,8 @@ class RowIndex:
     async def reach(self, thread: ReadOnlyThread) -> None:
         """Read what was appended."""
         start = self._high
-        self._add(start, await read_range(thread, start, thread.count))
+        if start < thread.count:
+            self._add(start, await read_range(thread, start, thread.count))
 
     async def _back(self, thread: ReadOnlyThread) -> bool:
         stop = self._low

@@ -64,7 +64,11 @@ class CheckpointReader(BaseCheckpointSaver[str]):
     ) -> CheckpointTuple:
         place, name = index.rows[own], thread.metadata[NAME_KEY]
         beside = index.writes(place)
-        rows = await read_rows(thread, [own, *beside, *(to for _, to in place.at.values())])
+        wanted = [own, *beside, *(to for _, to in place.at.values())]
+        if max(wanted) >= thread.count:
+            # Another task has indexed what was written since this one loaded the thread.
+            await thread.refresh()
+        rows = await read_rows(thread, wanted)
         checkpoint, metadata = self.serde.loads_typed(rows[own].value)
         checkpoint["channel_values"] = {
             channel: self.serde.loads_typed(rows[to].own[channel][1])

@@ -13,6 +13,7 @@ from foldline.guests import objects_in, rows_of
 from foldline.history.formats.wire import json_text
 from foldline.history.messages import Message
 from foldline.integrations.strands_messages import StrandsCodec
+from foldline.threads.change import Change
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
@@ -33,7 +34,9 @@ class FoldlineSessionRepository(SessionRepository):
         return ThreadKey.named(json_text(names), tenant=self._tenant)
 
     def _find(self, *names: str) -> ConversationThread | None:
-        return call_sync(self._store.find, self._key(names))
+        found = call_sync(self._store.find, self._key(names))
+        # One whose making was cut off has no values yet, and is made again.
+        return found if found is not None and found.metadata else None
 
     def _thread(self, *names: str) -> ConversationThread:
         found = self._find(*names)
@@ -46,8 +49,7 @@ class FoldlineSessionRepository(SessionRepository):
         if self._find(*names) is not None:
             message = f"{names[-1]} already exists"
             raise SessionException(message)
-        thread = call_sync(self._store.thread, self._key(names))
-        call_sync(thread.set_metadata, values)
+        _keep(call_sync(self._store.thread, self._key(names)), values)
 
     def create_session(self, session: Session, **kwargs: Any) -> Session:
         """Keep a new session."""
@@ -74,8 +76,9 @@ class FoldlineSessionRepository(SessionRepository):
         thread = self._thread(session_id, session_agent.agent_id)
         held = {**thread.metadata}
         values = session_agent.to_dict() | {"created_at": held["created_at"]}
-        if values != held | {"updated_at": values["updated_at"]}:
-            call_sync(thread.set_metadata, values)
+        # As JSON, in which `1` is not `True`, and a tuple is the list that was stored of it.
+        if json_text(values) != json_text(held | {"updated_at": values["updated_at"]}):
+            _keep(thread, values)
 
     def create_multi_agent(
         self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any
@@ -95,8 +98,7 @@ class FoldlineSessionRepository(SessionRepository):
         self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any
     ) -> None:
         """Keep the new state of a graph or swarm."""
-        thread = self._thread(session_id, _MULTI, multi_agent.id)
-        call_sync(thread.set_metadata, multi_agent.serialize_state())
+        _keep(self._thread(session_id, _MULTI, multi_agent.id), multi_agent.serialize_state())
 
     def create_message(
         self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any
@@ -137,6 +139,11 @@ class FoldlineSessionRepository(SessionRepository):
         rows = call_sync(self._thread(session_id, agent_id).get_messages)
         end = None if limit is None else offset + limit
         return [SessionMessage.from_dict(one) for one in objects_in(rows)[offset:end]]
+
+
+def _keep(thread: ConversationThread, values: dict[str, Any]) -> None:
+    """Put *values* in the place of those of *thread*; of two requests of a session the last one wins."""
+    call_sync(thread.retry, lambda _: Change(metadata=values))
 
 
 def _rows(message: SessionMessage) -> list[Message]:

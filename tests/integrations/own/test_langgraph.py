@@ -294,6 +294,41 @@ def test_tasks_of_one_step_write_without_conflicts() -> None:
     assert storage.tried == thread.head.revision
 
 
+class LateStore(MemoryStore):
+    """Gives one thread only when it is told to, as a database does under load."""
+
+    late: asyncio.Event | None = None
+
+    async def find(self, *args: Any, **options: Any) -> Any:
+        """Return the thread as it was when it was asked for."""
+        found, late = await super().find(*args, **options), self.late
+        self.late = None
+        if late is not None:
+            await late.wait()
+        return found
+
+
+def test_a_checkpoint_is_read_while_another_task_writes() -> None:
+    """A thread that came late from the store is behind what other tasks have read of it."""
+    store = LateStore()
+    saver = FoldlineSaver(store)
+    graph = graph_on(saver)
+
+    async def read() -> tuple[Any, Any]:
+        await graph.ainvoke({"words": ["a"]}, config("t"))
+        store.late = late = asyncio.Event()
+        reading = asyncio.create_task(saver.aget_tuple(config("t")))
+        await asyncio.sleep(0)
+        await graph.ainvoke({"words": ["b"]}, config("t"))
+        newest = await saver.aget_tuple(config("t"))
+        late.set()
+        return await reading, newest
+
+    found, newest = asyncio.run(read())
+
+    assert found == newest
+
+
 class AgentState(TypedDict, total=False):
     """What `create_react_agent` keeps, with the reduction."""
 

@@ -13,6 +13,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
 from foldline.integrations.strands import FoldlineConversationManager
 from foldline.integrations.strands_sessions import FoldlineSessionRepository
+from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from tests.integrations.players.strands import Scripted
 
@@ -99,6 +100,68 @@ def test_an_agent_in_which_only_the_time_is_new_is_not_written() -> None:
     assert first is not None
     assert updated({"a": 1}, "later") == first.updated_at
     assert updated({"a": 2}, "later") == "later"
+
+
+@pytest.mark.parametrize("value", [True, 1.0])
+def test_another_type_of_the_same_number_is_written(value: object) -> None:
+    """In Python both are equal to 1, and in JSON they are not."""
+    made = make()
+
+    made.update_agent(SESSION, SessionAgent("guide / 1", {"a": value}, {}))
+
+    found = made.read_agent(SESSION, "guide / 1")
+    assert found is not None
+    assert type(found.state["a"]) is type(value)
+
+
+class CutOffStore(MemoryStore):
+    """A store whose process ends as soon as it has made a thread."""
+
+    async def thread(self, *args: Any, **options: Any) -> Any:
+        """Make it, and end."""
+        await super().thread(*args, **options)
+        raise KeyboardInterrupt
+
+
+def test_a_session_whose_making_was_cut_off_is_made_again() -> None:
+    """A thread that has nothing of it yet is none."""
+    store, session = CutOffStore(), Session(SESSION, SessionType.AGENT)
+    with pytest.raises(KeyboardInterrupt):
+        FoldlineSessionRepository(store).create_session(session)
+    made = FoldlineSessionRepository(ThreadStore(store.context.storage))
+
+    before = made.read_session(SESSION)
+    made.create_session(session)
+
+    found = made.read_session(SESSION)
+    assert (before, found and found.session_id) == (None, SESSION)
+
+
+class OvertakenStore(MemoryStore):
+    """A store in which others change each thread right after it was found."""
+
+    async def find(self, *args: Any, **options: Any) -> Any:
+        """Return it as it was before."""
+        found, other = [await super(OvertakenStore, self).find(*args, **options) for _ in "12"]
+        if other is not None and other.metadata:
+            await other.set_metadata({**other.metadata, "state": {"a": "theirs"}})
+        return found
+
+
+def test_of_two_requests_of_a_session_the_last_one_wins() -> None:
+    """As in Strands' own repositories: the answer of the model is not lost in an error."""
+    store = OvertakenStore()
+    made = FoldlineSessionRepository(store)
+    made.create_session(Session(SESSION, SessionType.AGENT))
+    made.create_agent(SESSION, SessionAgent("guide / 1", {"a": 1}, {}))
+
+    made.update_agent(SESSION, SessionAgent("guide / 1", {"a": 2}, {}))
+
+    found = FoldlineSessionRepository(ThreadStore(store.context.storage)).read_agent(
+        SESSION, "guide / 1"
+    )
+    assert found is not None
+    assert found.state == {"a": 2}
 
 
 def test_what_is_not_there() -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import starmap
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -73,7 +74,7 @@ def import_threads(source: SourceOptions, options: _ImportOptions) -> None:
     Ids are those of the sessions, with `-` for characters that an id may not have, and with --id,
     which ends with `-`, in front if there are several. A session whose thread exists already with
     the same messages is skipped, so an import that was interrupted can be run again; if the log has
-    grown since, what is new is appended, also to its newest message. If anything else has one of
+    grown since, what is new is appended, also to earlier messages. If anything else has one of
     the ids, or the id of a snapshot, nothing is imported. A thread that has expired makes room. The
     file of a SQLite store is created if it does not exist.
 
@@ -129,14 +130,14 @@ async def _earlier(
     marks = as_stored(snapshot.metadata).items() <= thread.metadata.items()
     if is_log and marks and thread.count <= len(snapshot.messages):
         stored, given = tuple(await thread.get_messages()), snapshot.messages
-        same = thread.count if stored == given[: thread.count] else max(0, thread.count - 1)
-        if stored[:same] == given[:same] and all(map(_goes_on, stored[same:], given[same:])):
-            return thread, same
+        pairs = [*zip(stored, given, strict=False)]
+        if all(starmap(_goes_on, pairs)):
+            return thread, next((at for at, (a, b) in enumerate(pairs) if a != b), thread.count)
     raise ThreadExistsError(thread_id=key.id)
 
 
 def _goes_on(stored: Message, now: Message) -> bool:
-    """Whether *stored* was still being written, or lacks what a log says later of its newest message."""
+    """Whether *stored* is *now*, or lacks what a log says later of an answer, such as its usage."""
     return now.role == stored.role and now.parts[: len(stored.parts)] == stored.parts
 
 
