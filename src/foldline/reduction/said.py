@@ -405,9 +405,8 @@ def _told(text: str) -> str:
 
 def _meaning(text: str) -> list[str]:
     """Return the stems of what carries the meaning of *text*, each once, in order."""
-    found = map(_stem, _ITEM.findall(_SWITCHED_ON.sub("use", text)))
-    found = (one for one in found if one not in _LITTLE)
-    return [*dict.fromkeys(_KIND.get(one, one) for one in found)]
+    stems = map(_stem, _ITEM.findall(_SWITCHED_ON.sub("use", text)))
+    return [*dict.fromkeys(_KIND.get(one, one) for one in stems if one not in _LITTLE)]
 
 
 def _stem(word: str) -> str:

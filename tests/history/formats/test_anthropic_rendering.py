@@ -44,7 +44,7 @@ def test_originals_are_used_as_they_are() -> None:
 
 def test_texts_that_the_caller_has_apart_stay_apart() -> None:
     """What a user says in two messages is joined by the vendor; what is new joins its neighbor."""
-    said = [
+    said: list[dict[str, Any]] = [
         {"role": "user", "content": "hello"},
         {"role": "user", "content": "are you there?"},
         {"role": "assistant", "content": "yes"},
