@@ -266,6 +266,21 @@ def _claude_code(row: int, kind: str, content: object, **said: object) -> str:
     return json.dumps(fields | {"sessionId": "s", "message": message})
 
 
+def _grown_to_the_whole(run: Run, tmp_path: Path, rows: list[str]) -> str:
+    """Return the thread of a log imported after each of its *rows*, which is that of all at once."""
+    for end in range(1, len(rows) + 1):
+        (tmp_path / "log.jsonl").write_text("\n".join(rows[:end]))
+        assert run(*IMPORT, "--id", "t").code == 0
+    assert run(*IMPORT, "--id", "whole").code == 0
+
+    whole, grown = (
+        run("threads", "export", id, "--store", "s.db", "--to", "foldline").out
+        for id in ("whole", "t")
+    )
+    assert grown == whole
+    return grown
+
+
 def test_an_answer_that_was_still_being_written_is_put_whole(run: Run, tmp_path: Path) -> None:
     """A log may be imported after each of its rows; a compaction marks the message before it."""
     call = {"type": "tool_use", "id": "c", "name": "look", "input": {}}
@@ -281,17 +296,8 @@ def test_an_answer_that_was_still_being_written_is_put_whole(run: Run, tmp_path:
     ]
     summary = json.loads(_claude_code(5, "user", "It is dark.")) | {"isCompactSummary": True}
     rows += [json.dumps(summary), _claude_code(6, "user", "Go on.")]
-    for end in range(1, len(rows) + 1):
-        (tmp_path / "log.jsonl").write_text("\n".join(rows[:end]))
-        assert run(*IMPORT, "--id", "t").code == 0
-    assert run(*IMPORT, "--id", "whole").code == 0
 
-    whole, grown = (
-        run("threads", "export", id, "--store", "s.db", "--to", "foldline").out
-        for id in ("whole", "t")
-    )
-    assert grown == whole
-    assert "compaction" in grown
+    assert "compaction" in _grown_to_the_whole(run, tmp_path, rows)
 
 
 def test_an_answer_whose_calls_are_answered_one_by_one_is_put_whole(
@@ -305,16 +311,8 @@ def test_an_answer_whose_calls_are_answered_one_by_one_is_put_whole(
         usage = {"input_tokens": 5, "output_tokens": 7 + at}
         rows.append(_claude_code(2 * at + 1, "assistant", [call], id="m", usage=usage))
         rows.append(_claude_code(2 * at + 2, "user", [answer]))
-    for end in range(1, len(rows) + 1):
-        (tmp_path / "log.jsonl").write_text("\n".join(rows[:end]))
-        assert run(*IMPORT, "--id", "t").code == 0
-    assert run(*IMPORT, "--id", "whole").code == 0
 
-    whole, grown = (
-        run("threads", "export", id, "--store", "s.db", "--to", "foldline").out
-        for id in ("whole", "t")
-    )
-    assert grown == whole
+    assert _grown_to_the_whole(run, tmp_path, rows)
 
 
 @pytest.mark.parametrize("content", ["", "Look around.", [{"type": "text", "text": "Look"}]])

@@ -407,16 +407,16 @@ a text that no request can hold is sent in a block
 
 agent/writers.py: agent/test_turn_taking.py
 what was written for either vendor ends with a summary and no note
-- items += turn_note(head[-1], rest[0]) + render
-+ items += render
+- if note := turn_note(head[-1], rest[0]):
++ if note := "":
 
-history/formats/renderings/openai_chat.py: agent/test_turn_taking.py
+history/formats/renderings/sending.py: agent/test_turn_taking.py
 a summary speaks first
-- return [_note(OPENING_NOTE)] if message.is_summary else []
-+ return []
+- return OPENING_NOTE if message.is_summary else ""
++ return ""
 a summary and an answer are two turns of the assistant
-- return [_note(CONTINUES_NOTE)] if last.is_summary and message.role == "assistant" else []
-+ return []
+- return CONTINUES_NOTE if last.is_summary and message.role == "assistant" else ""
++ return ""
 
 agent/wire.py: agent/test_known.py
 a longer call changes the history of a shorter one

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from foldline.history.formats.detect import detect_items
 from foldline.history.formats.renderings.anthropic import render_anthropic
-from foldline.history.formats.renderings.openai_chat import render_openai_chat, turn_note
+from foldline.history.formats.renderings.openai_chat import render_openai_chat
 from foldline.history.formats.renderings.openai_responses import render_openai_responses
-from foldline.history.formats.renderings.sending import Original
+from foldline.history.formats.renderings.sending import Original, turn_note
 from foldline.history.messages import Message, NativeFormat
 
 
@@ -74,7 +74,9 @@ def _detected_chat_messages(view: Sequence[Message], *, original: Original, open
         return _chat_messages(view, original=original, opens=opens)
     items = render_anthropic(head, original=original, opens=opens).messages
     if rest := view[len(head) :]:
-        items += turn_note(head[-1], rest[0]) + render_openai_chat(rest, original=original)
+        if note := turn_note(head[-1], rest[0]):
+            items.append({"role": "user", "content": note})
+        items += render_openai_chat(rest, original=original)
     return Written(items, _detected_chat_messages, len(head), _chat_messages)
 
 

@@ -17,7 +17,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect, expect_whole
 from foldline.errors import BlockingCallError, ConfigError, FormatError
 from foldline.guests.codec import GuestCodec
-from foldline.history.formats.renderings.sending import CONTINUES_NOTE, OPENING_NOTE
+from foldline.history.formats.renderings.sending import OPENING_NOTE, turn_note
 from foldline.history.formats.wire import is_object
 from foldline.history.history import History
 from foldline.history.messages import Message
@@ -62,8 +62,8 @@ def taking_turns(view: list[Message]) -> list[Message]:
     """Return *view* with user notes where the model would speak first, or go on after a summary."""
     made = list[Message]()
     for message in opened(view, attrgetter("role"), Message.user(OPENING_NOTE)):
-        if message.role == "assistant" and made[-1].is_summary:
-            made.append(Message.user(CONTINUES_NOTE))
+        if made and (note := turn_note(made[-1], message)):
+            made.append(Message.user(note))
         made.append(message)
     return made
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from foldline.history.formats.openai_chat import OPENAI_CHAT
 from foldline.history.formats.renderings.sending import (
-    CONTINUES_NOTE,
     OPENING_NOTE,
     CallIds,
     Original,
     sent_items,
     tool_name,
+    turn_note,
 )
 from foldline.history.formats.wire import checked_messages, is_object, json_text, listed_blocks
 from foldline.history.messages import Message
@@ -50,22 +50,12 @@ def render_openai_chat(
     for message in checked_messages(view, OPENAI_CHAT.format):
         made = sent_items(message, OPENAI_CHAT, original, _is_legacy)
         if made and message.role != "system":
-            items += turn_note(last, message)
+            if note := turn_note(last, message):
+                items.append({"role": "user", "content": note})
             last = message
         for item in made:
             _append(items, _valid(item, ids))
-    return items or [_note(OPENING_NOTE)]
-
-
-def turn_note(last: Message | None, message: Message) -> list[dict[str, Any]]:
-    """Return what the user says between *last*, if any, and *message*, if a summary is one of them."""
-    if last is None:
-        return [_note(OPENING_NOTE)] if message.is_summary else []
-    return [_note(CONTINUES_NOTE)] if last.is_summary and message.role == "assistant" else []
-
-
-def _note(text: str) -> dict[str, Any]:
-    return {"role": "user", "content": text}
+    return items or [{"role": "user", "content": OPENING_NOTE}]
 
 
 def _is_legacy(item: dict[str, Any]) -> bool:

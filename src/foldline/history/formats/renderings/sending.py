@@ -89,6 +89,13 @@ def only_text(item: object) -> str | None:
     return said if type(said) is str and _is_sendable(said) else None
 
 
+def turn_note(last: Message | None, message: Message) -> str:
+    """Return what a user has to say between *last*, if any, and *message*, if one is a summary."""
+    if last is None:
+        return OPENING_NOTE if message.is_summary else ""
+    return CONTINUES_NOTE if last.is_summary and message.role == "assistant" else ""
+
+
 def summary_text(message: Message) -> str:
     """Return the text of a summary under its header."""
     return f"{SUMMARY_HEADER}\n\n{message.text}".rstrip()
