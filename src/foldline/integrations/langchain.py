@@ -11,6 +11,7 @@ from langchain.agents.middleware import (
     ModelResponse,
 )
 from langchain.agents.middleware.types import PrivateStateAttr
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -97,9 +98,20 @@ def _facts(request: ModelRequest[Any]) -> RequestOptions:
         "state": kept_reduction(request.state),
         "usage": reported_usage(request.messages),
         "tools": [
-            one if isinstance(one, dict) else convert_to_openai_tool(one) for one in request.tools
+            *(
+                one if isinstance(one, dict) else convert_to_openai_tool(one)
+                for one in request.tools
+            ),
+            *_outputs(request.response_format),
         ],
     }
+
+
+def _outputs(format: Any) -> list[object]:
+    """Return the schemas of *format*, the form of an answer: a strategy, or what one is made of."""
+    if format is None:
+        return []
+    return [one.json_schema for one in ToolStrategy(getattr(format, "schema", format)).schema_specs]
 
 
 def _now(facts: RequestOptions, reduced: ReducedHistory[BaseMessage]) -> RequestOptions:

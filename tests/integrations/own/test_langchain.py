@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
@@ -12,6 +13,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
 from foldline.integrations.langchain import FoldlineMiddleware
 from foldline.reduction.config import HistoryReductionConfig
+from tests.integrations.counted import ANSWER, RULES, Heard, Room, peek
 from tests.integrations.golden import make_reducer
 from tests.integrations.players.langchain_script import Scripted
 
@@ -85,3 +87,21 @@ def test_a_loop_of_tools_that_the_model_refuses_is_folded(is_async: bool) -> Non
     assert len(first) == 13
     assert len(second) < 9
     assert len(state["messages"]) == 14
+
+
+@pytest.mark.parametrize("form", [Room, ToolStrategy(Room), ProviderStrategy(Room)])
+def test_all_that_a_request_has_beside_its_messages_is_counted(form: Any) -> None:
+    """So is the form of an answer, however the model is asked for it."""
+    heard = Heard()
+    call = {"id": "c1", "name": "Room", "args": {"chairs": 2}}
+    is_called = not isinstance(form, ProviderStrategy)
+    answer = AIMessage(ANSWER, tool_calls=[call] if is_called else [])
+    model: Any = Scripted(answers=[answer], asked=[])
+    shown = FoldlineMiddleware(HistoryReducer(counter=heard))
+    agent: Any = create_agent(
+        model, [peek], system_prompt=RULES, response_format=form, middleware=[shown]
+    )
+
+    agent.invoke({"messages": [HumanMessage("Hi")]})
+
+    assert heard.parts == ["INSTRUCTED", "TOOLED", "FORMED"]

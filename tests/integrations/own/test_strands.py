@@ -15,6 +15,7 @@ from foldline.integrations.strands import FoldlineConversationManager
 from foldline.integrations.strands_sessions import FoldlineSessionRepository
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
+from tests.integrations.counted import RULES, Heard, Room, peek
 from tests.integrations.players.strands import Scripted
 
 
@@ -270,3 +271,18 @@ def test_a_path_is_no_store() -> None:
     path: Any = "chat.db"
     with pytest.raises(ConfigError, match="store must be a ThreadStore, got str"):
         FoldlineSessionRepository(path)
+
+
+def test_all_that_a_request_has_beside_its_messages_is_counted() -> None:
+    """The form of an answer is a tool among the others."""
+    heard, model = Heard(), Scripted()
+    use = {"toolUseId": "t1", "name": "Room", "input": {"chairs": 2}}
+    model.answers = [{"content": [{"toolUse": use}]}]
+    manager = FoldlineConversationManager(HistoryReducer(counter=heard))
+    agent = Agent(
+        model, [], [tool(peek)], RULES, callback_handler=None, conversation_manager=manager
+    )
+
+    agent("Hi", structured_output_model=Room)
+
+    assert heard.parts == ["INSTRUCTED", "TOOLED", "FORMED"]
