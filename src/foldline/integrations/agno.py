@@ -10,12 +10,13 @@ from agno.models.message import Message
 from agno.models.response import ModelResponse
 from agno.utils.message import normalize_tool_messages
 
-from foldline.agent.arguments import RequestOptions, by_refusal
+from foldline.agent.arguments import RequestOptions
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect
 from foldline.guests import AnsweredReductions, GuestView
 from foldline.guests.outputs import output_schemas
+from foldline.guests.refusals import Refusals
 from foldline.integrations.agno_messages import AgnoCodec
 from foldline.providers.vendors.failure import read_overflow
 
@@ -82,7 +83,7 @@ class _Request:
         answers = [one for one in messages if one.role == model.assistant_message_role]
         self._kept = AnsweredReductions([one.provider_data for one in answers])
         self._made: dict[str, str] = {}
-        self._sent = 0
+        self._sent, self._refusals = 0, Refusals()
         self._facts: RequestOptions = {
             "state": self._kept.state,
             "usage": _usage(model, answers),
@@ -113,8 +114,10 @@ class _Request:
         """Fold at the next view if *error* refused this one as too long; if not, raise it."""
         if self.is_last or not _is_too_long(error):
             raise error
-        self.is_last = True
-        self._facts["overrides"] = by_refusal(self._sent)
+        again = self._refusals.after(self._sent)
+        if again is None:
+            raise error
+        self._facts["overrides"] = again
 
     def kept(self, response: ModelResponse) -> ModelResponse:
         """Return *response* with a new reduction."""

@@ -145,17 +145,18 @@ class Refusing(Scripted):
     ("words", "times", "is_answered"),
     [
         ("prompt is too long", 1, True),
-        ("prompt is too long", 2, False),
+        ("prompt is too long", 2, True),
+        ("prompt is too long", 9, False),
         ("Input is too long for requested model.", 1, True),
         ("the request exceeds the available context size", 1, True),
         ("bad request", 1, False),
     ],
 )
 @pytest.mark.parametrize("way", ["invoke", "ainvoke", "invoke_stream", "ainvoke_stream"])
-def test_a_request_refused_as_too_long_is_folded_and_sent_once_more(
+def test_a_request_refused_as_too_long_is_folded_and_sent_again(
     way: str, words: str, times: int, is_answered: bool
 ) -> None:
-    """Any other refusal, and the second of that kind, is the caller's."""
+    """Any other refusal is the caller's, and so is that of what a fold makes no smaller."""
     model = Refusing(words, times)
     folding = folding_model(model, make_reducer())
 

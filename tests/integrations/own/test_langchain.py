@@ -1,6 +1,7 @@
 """The middleware among others, and a model that refuses a request."""
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from langchain.agents import create_agent
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
@@ -105,3 +107,39 @@ def test_all_that_a_request_has_beside_its_messages_is_counted(form: Any) -> Non
     agent.invoke({"messages": [HumanMessage("Hi")]})
 
     assert heard.parts == ["INSTRUCTED", "TOOLED", "FORMED"]
+
+
+class Tiny(Scripted):
+    """Refuses what has more than 2,000 tokens."""
+
+    def _generate(self, messages: Any, *_: Any, **__: Any) -> Any:
+        if sum(len(one.text) for one in messages) > 8_000:
+            self.asked.append(list(messages))
+            raise ContextOverflowError
+        return super()._generate(messages)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_long_conversation_goes_on_with_a_model_of_a_far_smaller_window(is_async: bool) -> None:
+    """It is folded until the model takes it, and the next turn begins from there."""
+    model: Any = Tiny(answers=[AIMessage("It has two chairs.")] * 2, asked=[])
+    shown = FoldlineMiddleware(HistoryReducer())
+    agent: Any = create_agent(model, middleware=[shown], checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "house"}}
+    said = [
+        one
+        for n in range(200)
+        for one in (HumanMessage(f"Room {n}? " * 9), AIMessage(f"{n} chairs and a table. " * 20))
+    ]
+    for messages in (said, []):
+        asked = {"messages": [*messages, HumanMessage("And the last?")]}
+        if is_async:
+            asyncio.run(agent.ainvoke(asked, thread))
+        else:
+            agent.invoke(asked, thread)
+
+    sizes = [sum(len(one.text) for one in asked) // 4 for asked in model.asked]
+    assert len(sizes) == 5
+    assert sizes[0] > 4 * 2_000
+    assert all(after * 2 < before for before, after in pairwise(sizes[:4]))
+    assert sizes[4] < 2_000
