@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from foldline.history.formats.renderings.sending import CONTINUES_NOTE, OPENING_NOTE
+from foldline.history.messages import Message
+from foldline.history.tokens import TokenEstimator, count_message
 from foldline.reduction.budget import Budget, budget_of, token_ratio
 from foldline.reduction.config import HistoryReductionConfig
 
@@ -93,3 +96,14 @@ def test_usage_corrects_the_estimate(reported: int, estimated: int, ratio: float
     found = token_ratio(reported=reported, estimated=estimated, ceiling=16_000)
 
     assert found == pytest.approx(ratio)
+
+
+def test_the_notes_of_the_user_between_fit_beside_a_view() -> None:
+    """They are in no estimate: what a fold leaves free has room for both, in any model's window."""
+    counter = TokenEstimator()
+    notes = sum(
+        count_message(Message.user(note), counter) for note in (OPENING_NOTE, CONTINUES_NOTE)
+    )
+
+    found = budget(window=4_000, ratio=4.0)
+    assert found.full < found.fitted <= found.room - notes

@@ -10,6 +10,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect
 from foldline.errors import UsageError
 from foldline.guests import GuestView, kept_reduction, new_reduction, objects_in, rows_of
+from foldline.guests.outputs import output_schemas
 from foldline.integrations.agent_framework_messages import AgentFrameworkCodec
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.store import ThreadStore
@@ -34,6 +35,7 @@ class FoldlineChatMiddleware(ChatMiddleware):
         options: Any = context.options or {}
         given: Any = options.get("tools") or ()
         tools = [one.to_json_schema_spec() for one in given if hasattr(one, "to_json_schema_spec")]
+        tools += output_schemas(options.get("response_format"))
         reduced = await self._view.reduce(
             context.messages,
             state=kept_reduction(held),

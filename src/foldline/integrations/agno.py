@@ -10,11 +10,13 @@ from agno.models.message import Message
 from agno.models.response import ModelResponse
 from agno.utils.message import normalize_tool_messages
 
-from foldline.agent.arguments import RequestOptions, by_refusal
+from foldline.agent.arguments import RequestOptions
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect
 from foldline.guests import AnsweredReductions, GuestView
+from foldline.guests.outputs import output_schemas
+from foldline.guests.refusals import Refusals
 from foldline.integrations.agno_messages import AgnoCodec
 from foldline.providers.vendors.failure import read_overflow
 
@@ -75,17 +77,17 @@ class _Shown(list[Message]):
 class _Request:
     """One request of a model: what is known of it, and what its answer will keep."""
 
-    def __init__(self, model: "_Folding", messages: list[Message], tools: Any) -> None:
+    def __init__(self, model: "_Folding", messages: list[Message], asked: dict[str, Any]) -> None:
         self._view: _View = vars(model)["_foldline"]
         self._messages, self.is_last = messages, isinstance(messages, _Shown)
         answers = [one for one in messages if one.role == model.assistant_message_role]
         self._kept = AnsweredReductions([one.provider_data for one in answers])
         self._made: dict[str, str] = {}
-        self._sent = 0
+        self._sent, self._refusals = 0, Refusals()
         self._facts: RequestOptions = {
             "state": self._kept.state,
             "usage": _usage(model, answers),
-            "tools": tools or [],
+            "tools": [*(asked.get("tools") or ()), *output_schemas(asked.get("response_format"))],
         }
 
     def view(self) -> list[Message]:
@@ -112,8 +114,10 @@ class _Request:
         """Fold at the next view if *error* refused this one as too long; if not, raise it."""
         if self.is_last or not _is_too_long(error):
             raise error
-        self.is_last = True
-        self._facts["overrides"] = by_refusal(self._sent)
+        again = self._refusals.after(self._sent)
+        if again is None:
+            raise error
+        self._facts["overrides"] = again
 
     def kept(self, response: ModelResponse) -> ModelResponse:
         """Return *response* with a new reduction."""
@@ -144,7 +148,7 @@ class _Folding(Model):
     """What a model of agno's does before its vendor is asked."""
 
     def invoke(self, messages: list[Message], **asked: Any) -> ModelResponse:
-        request = _Request(self, messages, asked.get("tools"))
+        request = _Request(self, messages, asked)
         while True:
             try:
                 return request.kept(super().invoke(messages=request.view(), **asked))
@@ -152,7 +156,7 @@ class _Folding(Model):
                 request.fold_after(error)
 
     async def ainvoke(self, messages: list[Message], **asked: Any) -> ModelResponse:
-        request = _Request(self, messages, asked.get("tools"))
+        request = _Request(self, messages, asked)
         while True:
             try:
                 view = await request.aview()
@@ -161,7 +165,7 @@ class _Folding(Model):
                 request.fold_after(error)
 
     def invoke_stream(self, messages: list[Message], **asked: Any) -> Iterator[ModelResponse]:
-        request = _Request(self, messages, asked.get("tools"))
+        request = _Request(self, messages, asked)
         while True:
             try:
                 for one in super().invoke_stream(messages=request.view(), **asked):
@@ -176,7 +180,7 @@ class _Folding(Model):
     async def ainvoke_stream(
         self, messages: list[Message], **asked: Any
     ) -> AsyncIterator[ModelResponse]:
-        request = _Request(self, messages, asked.get("tools"))
+        request = _Request(self, messages, asked)
         while True:
             try:
                 view = await request.aview()

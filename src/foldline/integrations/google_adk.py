@@ -10,6 +10,7 @@ from google.genai import types
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.guests import REDUCTION_KEY, kept_reduction, new_reduction
+from foldline.guests.outputs import output_schemas
 from foldline.integrations.google_adk_messages import GoogleADKCodec
 from foldline.integrations.google_genai import GeminiView
 
@@ -41,7 +42,12 @@ class FoldlinePlugin(BasePlugin):
             state=kept_reduction(held, key),
             instructions=rules if isinstance(rules, str) else "",
             tools=[
-                one.model_dump(exclude_none=True) for one in tools if isinstance(one, types.Tool)
+                *(
+                    one.model_dump(exclude_none=True)
+                    for one in tools
+                    if isinstance(one, types.Tool)
+                ),
+                *output_schemas(config.response_schema or config.response_json_schema),
             ],
         )
         held.update(new_reduction(held, reduced.state, key))

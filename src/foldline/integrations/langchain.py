@@ -11,16 +11,18 @@ from langchain.agents.middleware import (
     ModelResponse,
 )
 from langchain.agents.middleware.types import PrivateStateAttr
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.types import Command
 
-from foldline.agent.arguments import RequestOptions, by_refusal
+from foldline.agent.arguments import RequestOptions
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect
 from foldline.guests import GuestView, kept_reduction, new_reduction
+from foldline.guests.refusals import Refusals
 from foldline.integrations.langchain_messages import LangChainCodec, reported_usage
 
 
@@ -63,28 +65,30 @@ class FoldlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ExtendedModelResponse[Any]:
-        """Ask the model with the view; if it refuses that as too long, once more after a fold."""
-        facts = _facts(request)
-        reduced = self._view.reduce_sync(_said(request), **facts)
-        try:
-            return _kept(request, handler(_shown(request, reduced)), reduced)
-        except ContextOverflowError:
-            reduced = self._view.reduce_sync(_said(request), **_now(facts, reduced))
-        return _kept(request, handler(_shown(request, reduced)), reduced)
+        """Ask the model with the view; while it refuses that as too long, again after a fold."""
+        facts, refusals = _facts(request), Refusals()
+        while True:
+            reduced = self._view.reduce_sync(_said(request), **facts)
+            try:
+                return _kept(request, handler(_shown(request, reduced)), reduced)
+            except ContextOverflowError:
+                if not _is_retried(facts, reduced, refusals):
+                    raise
 
     async def awrap_model_call(
         self,
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ExtendedModelResponse[Any]:
-        """Ask the model with the view; if it refuses that as too long, once more after a fold."""
-        facts = _facts(request)
-        reduced = await self._view.reduce(_said(request), **facts)
-        try:
-            return _kept(request, await handler(_shown(request, reduced)), reduced)
-        except ContextOverflowError:
-            reduced = await self._view.reduce(_said(request), **_now(facts, reduced))
-        return _kept(request, await handler(_shown(request, reduced)), reduced)
+        """Ask the model with the view; while it refuses that as too long, again after a fold."""
+        facts, refusals = _facts(request), Refusals()
+        while True:
+            reduced = await self._view.reduce(_said(request), **facts)
+            try:
+                return _kept(request, await handler(_shown(request, reduced)), reduced)
+            except ContextOverflowError:
+                if not _is_retried(facts, reduced, refusals):
+                    raise
 
 
 def _said(request: ModelRequest[Any]) -> list[BaseMessage]:
@@ -97,14 +101,29 @@ def _facts(request: ModelRequest[Any]) -> RequestOptions:
         "state": kept_reduction(request.state),
         "usage": reported_usage(request.messages),
         "tools": [
-            one if isinstance(one, dict) else convert_to_openai_tool(one) for one in request.tools
+            *(
+                one if isinstance(one, dict) else convert_to_openai_tool(one)
+                for one in request.tools
+            ),
+            *_outputs(request.response_format),
         ],
     }
 
 
-def _now(facts: RequestOptions, reduced: ReducedHistory[BaseMessage]) -> RequestOptions:
-    overrides = by_refusal(reduced.event.reduced_tokens)
-    return {**facts, "state": reduced.state, "overrides": overrides}
+def _outputs(format: Any) -> list[object]:
+    """Return the schemas of *format*, the form of an answer: a strategy, or what one is made of."""
+    if format is None:
+        return []
+    return [one.json_schema for one in ToolStrategy(getattr(format, "schema", format)).schema_specs]
+
+
+def _is_retried(
+    facts: RequestOptions, reduced: ReducedHistory[BaseMessage], refusals: Refusals
+) -> bool:
+    """Whether to ask again after *reduced* was refused, with what *facts* say from now on."""
+    facts["state"] = reduced.state
+    facts["overrides"] = refusals.after(reduced.event.reduced_tokens)
+    return facts["overrides"] is not None
 
 
 def _shown(request: ModelRequest[Any], reduced: ReducedHistory[BaseMessage]) -> ModelRequest[Any]:

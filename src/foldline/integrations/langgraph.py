@@ -1,10 +1,11 @@
 """A node for the graphs of LangGraph that shows a model the view of their messages."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from foldline.agent.arguments import RequestOptions
 from foldline.agent.reduced import ReducedHistory
@@ -14,7 +15,11 @@ from foldline.integrations.langchain_messages import LangChainCodec, reported_us
 
 
 def fold_messages(
-    reducer: HistoryReducer, *, key: str = "messages"
+    reducer: HistoryReducer,
+    *,
+    key: str = "messages",
+    instructions: str = "",
+    tools: Iterable[Any] = (),
 ) -> Runnable[Any, dict[str, Any]]:
     """
     Return a node before the one that asks the model: a `pre_model_hook`, or one of a graph's own.
@@ -26,21 +31,28 @@ def fold_messages(
     Args:
         reducer: What reduces; one may serve several graphs.
         key: The channel of the messages.
+        instructions: The prompt of the model, if it is not among the messages.
+        tools: What the model is bound to: tools of LangChain, functions or schemas.
     """
+    schemas = [one if isinstance(one, dict) else convert_to_openai_tool(one) for one in tools]
     view: GuestView[BaseMessage] = GuestView(reducer, LangChainCodec())
 
+    def facts(state: Mapping[str, Any]) -> RequestOptions:
+        return {
+            "state": kept_reduction(state),
+            "usage": reported_usage(state[key]),
+            "instructions": instructions,
+            "tools": schemas,
+        }
+
     def node(state: Mapping[str, Any]) -> dict[str, Any]:
-        return _update(state, view.reduce_sync(state[key], **_facts(state, key)))
+        return _update(state, view.reduce_sync(state[key], **facts(state)))
 
     async def awaited(state: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the node writes."""
-        return _update(state, await view.reduce(state[key], **_facts(state, key)))
+        return _update(state, await view.reduce(state[key], **facts(state)))
 
     return RunnableLambda(node, awaited, name="fold_messages")
-
-
-def _facts(state: Mapping[str, Any], key: str) -> RequestOptions:
-    return {"state": kept_reduction(state), "usage": reported_usage(state[key])}
 
 
 def _update(state: Mapping[str, Any], reduced: ReducedHistory[BaseMessage]) -> dict[str, Any]:

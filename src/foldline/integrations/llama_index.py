@@ -5,6 +5,7 @@ from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, LLMMetadata
 from llama_index.core.llms.function_calling import FunctionCallingLLM
+from llama_index.core.tools import BaseTool
 from pydantic import PrivateAttr
 
 from foldline.agent.reduced import ReducedHistory
@@ -16,6 +17,9 @@ from foldline.integrations.llama_index_messages import LlamaIndexCodec
 
 
 __all__ = ["FoldlineLLM", "FoldlineMemory"]
+
+_SCHEMAS = "foldline_schemas"
+"""The schemas of the tools among the options of a call, which its vendor does not get."""
 
 
 class FoldlineLLM(FunctionCallingLLM):
@@ -46,28 +50,32 @@ class FoldlineLLM(FunctionCallingLLM):
         """What the model can do."""
         return self._llm.metadata
 
-    async def _reduced(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    async def _reduced(
+        self, messages: Sequence[ChatMessage], options: dict[str, Any]
+    ) -> list[ChatMessage]:
+        """Return the view of *messages*, for which the schemas of the tools leave *options*."""
+        tools = options.pop(_SCHEMAS, ())
         thread = None if self._memory is None else await self._memory.thread()
         reduced: ReducedHistory[ChatMessage] = await reduced_in(
-            thread, lambda state: self._view.reduce(messages, state=state)
+            thread, lambda state: self._view.reduce(messages, state=state, tools=tools)
         )
         return reduced.messages
 
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
         """Ask with the view."""
-        return self._llm.chat(call_sync(self._reduced, messages), **kwargs)
+        return self._llm.chat(call_sync(self._reduced, messages, kwargs), **kwargs)
 
     async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
         """Ask with the view."""
-        return await self._llm.achat(await self._reduced(messages), **kwargs)
+        return await self._llm.achat(await self._reduced(messages, kwargs), **kwargs)
 
     def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
         """Ask with the view."""
-        return self._llm.stream_chat(call_sync(self._reduced, messages), **kwargs)
+        return self._llm.stream_chat(call_sync(self._reduced, messages, kwargs), **kwargs)
 
     async def astream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
         """Ask with the view."""
-        return await self._llm.astream_chat(await self._reduced(messages), **kwargs)
+        return await self._llm.astream_chat(await self._reduced(messages, kwargs), **kwargs)
 
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
         """Ask as it is: a prompt is no conversation."""
@@ -87,10 +95,13 @@ class FoldlineLLM(FunctionCallingLLM):
 
     # LlamaIndex looks whether a model has the parameter `tool_required` before it passes it.
     def _prepare_chat_with_tools(
-        self, *args: Any, tool_required: bool = False, **kwargs: Any
+        self, tools: Sequence[BaseTool], *args: Any, tool_required: bool = False, **kwargs: Any
     ) -> dict[str, Any]:
         prepare = self._llm._prepare_chat_with_tools_compat  # noqa: SLF001 - one model as another
-        return prepare(*args, tool_required=tool_required, **kwargs)
+        made = prepare(tools, *args, tool_required=tool_required, **kwargs)
+        # In this form they are the same for every vendor.
+        schemas = [one.metadata.to_openai_tool(skip_length_check=True) for one in tools]
+        return {**made, _SCHEMAS: schemas}
 
     def _validate_chat_with_tools_response(self, *args: Any, **kwargs: Any) -> Any:
         return self._llm._validate_chat_with_tools_response(*args, **kwargs)  # noqa: SLF001 - the same

@@ -1,9 +1,20 @@
 """A session and a filter of the model's input for the OpenAI Agents SDK."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from agents import FunctionTool
+from agents import (
+    Agent,
+    AgentOutputSchema,
+    AgentOutputSchemaBase,
+    FunctionTool,
+    Handoff,
+    RunContextWrapper,
+    Tool,
+    handoff,
+)
+from agents.mcp import MCPServer, MCPUtil
 from agents.memory.session_settings import SessionSettings, resolve_session_limit
 from agents.models.fake_id import FAKE_RESPONSES_ID
 from agents.run import CallModelData, ModelInputData
@@ -82,16 +93,15 @@ def model_input_filter(
     expect("reducer", reducer, HistoryReducer)
     expect("session", session, FoldlineSession | None, hint="leave it out with another session")
 
+    # A server that keeps no list is asked over its connection, so it is asked once.
+    listed = WeakKeyDictionary[MCPServer, list[Tool]]()
+
     async def reduced_input(data: CallModelData[Any]) -> ModelInputData:
         """Return the view of *data*."""
         given = data.model_data
         items: Any = given.input
         wire = OPENAI_RESPONSES.format
-        tools = [
-            {"name": one.name, "description": one.description, "schema": one.params_json_schema}
-            for one in data.agent.tools
-            if isinstance(one, FunctionTool)
-        ]
+        tools = _schemas(data.agent, await _tools(data, listed))
         reduced: ReducedHistory[Any] = await reduced_in(
             None if session is None else await session.thread(),
             lambda state: reducer.reduce(
@@ -103,6 +113,39 @@ def model_input_filter(
         return ModelInputData([_with_id(item) for item in view], given.instructions)
 
     return reduced_input
+
+
+async def _tools(
+    data: CallModelData[Any], listed: MutableMapping[MCPServer, list[Tool]]
+) -> list[Tool]:
+    """Return the tools of the agent, with those of its servers, which *listed* remembers."""
+    found = list[Tool](data.agent.tools)
+    for server in data.agent.mcp_servers:
+        if server not in listed:
+            context = RunContextWrapper(data.context)
+            listed[server] = await MCPUtil.get_function_tools(server, False, context, data.agent)
+        found += listed[server]
+    return found
+
+
+def _schemas(agent: Agent[Any], tools: Iterable[Tool]) -> list[object]:
+    """Return what a request of *agent* has beside its input: *tools*, handoffs, the form of an answer."""
+    made: list[object] = []
+    for one in tools:
+        if isinstance(one, FunctionTool):
+            schema = one.params_json_schema
+            made.append({"name": one.name, "description": one.description, "schema": schema})
+        elif config := getattr(one, "tool_config", None):
+            made.append(config)
+    for one in agent.handoffs:
+        to = one if isinstance(one, Handoff) else handoff(one)
+        made.append([to.tool_name, to.tool_description, to.input_json_schema])
+    output = agent.output_type
+    if output is not None and not isinstance(output, AgentOutputSchemaBase):
+        output = AgentOutputSchema(output)
+    if output is not None and not output.is_plain_text():
+        made.append(output.json_schema())
+    return made
 
 
 def _row(item: Any) -> Message:

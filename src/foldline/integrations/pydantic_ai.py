@@ -56,6 +56,7 @@ class FoldlineCapability(AbstractCapability[Any]):
         kept = AnsweredReductions([one.metadata for one in answers])
         asked = [one.instructions for one in messages if isinstance(one, ModelRequest)]
         parameters = request_context.model_request_parameters
+        output = parameters.output_object
         reduced = await self._view.reduce(
             messages,
             state=kept.state,
@@ -68,7 +69,8 @@ class FoldlineCapability(AbstractCapability[Any]):
                     "schema": one.parameters_json_schema,
                 }
                 for one in (*parameters.function_tools, *parameters.output_tools)
-            ],
+            ]
+            + ([] if output is None or parameters.output_tools else [output.json_schema]),
         )
         self._made = kept.new(reduced.state)
         return replace(request_context, messages=reduced.messages)

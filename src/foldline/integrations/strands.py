@@ -7,11 +7,12 @@ from strands.agent.conversation_manager import ConversationManager
 from strands.hooks import AgentInitializedEvent, HookRegistry
 from strands.middleware import InvokeModelContext, InvokeModelStage
 
-from foldline.agent.arguments import by_refusal
 from foldline.agent.reducer import HistoryReducer
 from foldline.guests import kept_reduction, new_reduction
+from foldline.guests.refusals import Refusals
 from foldline.integrations.bedrock import ConverseView
 from foldline.integrations.strands_messages import StrandsCodec
+from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 
 
@@ -27,8 +28,8 @@ class FoldlineConversationManager(ConversationManager):
         super().__init__()
         self._view = ConverseView(reducer, StrandsCodec())
         self._state: HistoryReductionState | None = None
-        self._is_refused = self._is_again = False
-        self._sent = 0
+        self._refusals, self._sent = Refusals(), 0
+        self._again: AgentRunConfig | None = None
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
         """Join the agent: its middleware gets a copy of the messages before each call."""
@@ -44,11 +45,13 @@ class FoldlineConversationManager(ConversationManager):
             blocks: Any = [{"text": given}] if isinstance(given, str) else given
             prompt = "\n".join(block.get("text", "") for block in blocks)
         messages: Any = context.messages
-        self._is_again, self._is_refused = self._is_refused, False
+        again, self._again = self._again, None
+        if again is None:
+            self._refusals = Refusals()
         reduced = await self._view.reduce(
             messages,
             state=self._state,
-            overrides=by_refusal(self._sent) if self._is_again else None,
+            overrides=again,
             instructions=prompt,
             tools=[dict(one) for one in context.tool_specs],
         )
@@ -58,13 +61,15 @@ class FoldlineConversationManager(ConversationManager):
 
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:
         """Change nothing: what the model is shown is decided at each call."""
-        self._is_refused = self._is_again = False
+        self._again = None
 
     def reduce_context(self, agent: Agent, e: Exception | None = None, **kwargs: Any) -> None:
         """Fold before the next call, whatever the counts; raise *e* if that was not enough."""
-        if e is not None and self._is_again:
+        if e is None:
+            self._refusals = Refusals()
+        self._again = self._refusals.after(self._sent)
+        if e is not None and self._again is None:
             raise e
-        self._is_refused = True
 
     def get_state(self) -> dict[str, Any]:
         """Return what a session stores."""

@@ -23,6 +23,7 @@ from foldline.history.parts import BlobPart, GenericPart, TextPart, ToolCallResp
 from foldline.integrations.agno import folding_model
 from foldline.integrations.agno_messages import AgnoCodec
 from foldline.testing.summarizer import ScriptedSummarizer
+from tests.integrations.counted import ANSWER, RULES, Heard, Room, peek
 from tests.integrations.golden import SUMMARY, make_reducer
 from tests.integrations.players.agno import Scripted
 
@@ -144,17 +145,18 @@ class Refusing(Scripted):
     ("words", "times", "is_answered"),
     [
         ("prompt is too long", 1, True),
-        ("prompt is too long", 2, False),
+        ("prompt is too long", 2, True),
+        ("prompt is too long", 9, False),
         ("Input is too long for requested model.", 1, True),
         ("the request exceeds the available context size", 1, True),
         ("bad request", 1, False),
     ],
 )
 @pytest.mark.parametrize("way", ["invoke", "ainvoke", "invoke_stream", "ainvoke_stream"])
-def test_a_request_refused_as_too_long_is_folded_and_sent_once_more(
+def test_a_request_refused_as_too_long_is_folded_and_sent_again(
     way: str, words: str, times: int, is_answered: bool
 ) -> None:
-    """Any other refusal, and the second of that kind, is the caller's."""
+    """Any other refusal is the caller's, and so is that of what a fold makes no smaller."""
     model = Refusing(words, times)
     folding = folding_model(model, make_reducer())
 
@@ -334,3 +336,24 @@ def test_results_of_old_sessions_with_gemini_are_read_one_by_one() -> None:
 
     assert [one.role for one in model.asked[-1]] == ["user", "model", "tool", "tool", "user"]
     assert len(normalize_tool_messages(said)) == 5
+
+
+@pytest.mark.parametrize("way", ["run", "arun"])
+def test_all_that_a_request_has_beside_its_messages_is_counted(way: str) -> None:
+    """The form of an answer, which a vendor gets as a schema, as well as the tools."""
+    heard, model = Heard(), Scripted()
+    model.answers = [Message.assistant(ANSWER)]
+    model.supports_native_structured_outputs = True
+    agent = Agent(
+        model=folding_model(model, HistoryReducer(counter=heard)),
+        instructions=RULES,
+        tools=[peek],
+        output_schema=Room,
+        telemetry=False,
+    )
+
+    asking: Any = getattr(agent, way)("Hi")
+    if way == "arun":
+        asyncio.run(asking)
+
+    assert heard.parts == ["INSTRUCTED", "TOOLED", "FORMED"]

@@ -1,17 +1,21 @@
 """The middleware among others, and a model that refuses a request."""
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
 from foldline.integrations.langchain import FoldlineMiddleware
 from foldline.reduction.config import HistoryReductionConfig
+from tests.integrations.counted import ANSWER, RULES, Heard, Room, peek
 from tests.integrations.golden import make_reducer
 from tests.integrations.players.langchain_script import Scripted
 
@@ -85,3 +89,57 @@ def test_a_loop_of_tools_that_the_model_refuses_is_folded(is_async: bool) -> Non
     assert len(first) == 13
     assert len(second) < 9
     assert len(state["messages"]) == 14
+
+
+@pytest.mark.parametrize("form", [Room, ToolStrategy(Room), ProviderStrategy(Room)])
+def test_all_that_a_request_has_beside_its_messages_is_counted(form: Any) -> None:
+    """So is the form of an answer, however the model is asked for it."""
+    heard = Heard()
+    call = {"id": "c1", "name": "Room", "args": {"chairs": 2}}
+    is_called = not isinstance(form, ProviderStrategy)
+    answer = AIMessage(ANSWER, tool_calls=[call] if is_called else [])
+    model: Any = Scripted(answers=[answer], asked=[])
+    shown = FoldlineMiddleware(HistoryReducer(counter=heard))
+    agent: Any = create_agent(
+        model, [peek], system_prompt=RULES, response_format=form, middleware=[shown]
+    )
+
+    agent.invoke({"messages": [HumanMessage("Hi")]})
+
+    assert heard.parts == ["INSTRUCTED", "TOOLED", "FORMED"]
+
+
+class Tiny(Scripted):
+    """Refuses what has more than 2,000 tokens."""
+
+    def _generate(self, messages: Any, *_: Any, **__: Any) -> Any:
+        if sum(len(one.text) for one in messages) > 8_000:
+            self.asked.append(list(messages))
+            raise ContextOverflowError
+        return super()._generate(messages)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_long_conversation_goes_on_with_a_model_of_a_far_smaller_window(is_async: bool) -> None:
+    """It is folded until the model takes it, and the next turn begins from there."""
+    model: Any = Tiny(answers=[AIMessage("It has two chairs.")] * 2, asked=[])
+    shown = FoldlineMiddleware(HistoryReducer())
+    agent: Any = create_agent(model, middleware=[shown], checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "house"}}
+    said = [
+        one
+        for n in range(200)
+        for one in (HumanMessage(f"Room {n}? " * 9), AIMessage(f"{n} chairs and a table. " * 20))
+    ]
+    for messages in (said, []):
+        asked = {"messages": [*messages, HumanMessage("And the last?")]}
+        if is_async:
+            asyncio.run(agent.ainvoke(asked, thread))
+        else:
+            agent.invoke(asked, thread)
+
+    sizes = [sum(len(one.text) for one in asked) // 4 for asked in model.asked]
+    assert len(sizes) == 5
+    assert sizes[0] > 4 * 2_000
+    assert all(after * 2 < before for before, after in pairwise(sizes[:4]))
+    assert sizes[4] < 2_000

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
 from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
@@ -14,6 +14,7 @@ from langgraph.graph import START, StateGraph, add_messages
 from langgraph.prebuilt import create_react_agent
 from langgraph.types import Send
 
+from foldline.agent.reducer import HistoryReducer
 from foldline.conversation.conversation import call_sync
 from foldline.errors import ConfigError, ThreadConflictError
 from foldline.history.messages import Message
@@ -26,6 +27,7 @@ from foldline.threads.row import StoredRow
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.integrations.counted import Heard, Room, peek
 from tests.integrations.golden import (
     RULES,
     SUMMARY,
@@ -371,6 +373,21 @@ def test_a_pre_model_hook_shows_the_view() -> None:
     assert folds == len(
         {one.text for view in own_views(transcript) for one in view if one.is_summary}
     )
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_the_node_is_told_of_a_request_is_counted(is_async: bool) -> None:
+    """It sees the messages alone: the prompt and the tools are of the node that asks."""
+    heard = Heard()
+    schema = {"name": "answer", "parameters": Room.model_json_schema()}
+    reducer = HistoryReducer(counter=heard)
+    node = fold_messages(reducer, instructions="Always be INSTRUCTED.", tools=[tool(peek), schema])
+    state = {"messages": [HumanMessage("Hi")]}
+
+    made = asyncio.run(node.ainvoke(state)) if is_async else node.invoke(state)
+
+    assert made == {"llm_input_messages": state["messages"]}
+    assert heard.parts == ["INSTRUCTED", "TOOLED", "FORMED"]
 
 
 def test_a_path_is_no_store() -> None:

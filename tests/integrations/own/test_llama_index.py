@@ -1,13 +1,17 @@
 """What a wrapped model is asked for beside the view."""
 
+import asyncio
 from typing import Any
 
 import pytest
-from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.agent.workflow import FunctionAgent
+from llama_index.core.base.llms.types import ChatMessage, ToolCallBlock
 
+from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
 from foldline.integrations.llama_index import FoldlineLLM
 from foldline.integrations.llama_index_memory import FoldlineMemory
+from tests.integrations.counted import ANSWER, RULES, Heard, Room, peek
 from tests.integrations.golden import make_reducer
 from tests.integrations.players.llama_index import Scripted, model
 
@@ -44,3 +48,32 @@ def test_a_path_is_no_store() -> None:
     path: Any = "chat.db"
     with pytest.raises(ConfigError, match="store must be a ThreadStore, got str"):
         FoldlineMemory(path, "u")
+
+
+class Strict(Scripted):
+    """Takes what its vendor takes."""
+
+    def chat(self, messages: Any, **options: Any) -> Any:
+        assert not options
+        return super().chat(messages)
+
+    async def achat(self, messages: Any, **options: Any) -> Any:
+        return self.chat(messages, **options)
+
+
+def test_the_tools_of_an_agent_and_of_an_answer_with_a_form_are_counted() -> None:
+    """They are said in the request of the vendor, who gets no copy of them."""
+    call = ToolCallBlock(tool_call_id="c1", tool_name="Room", tool_kwargs={"chairs": 2})
+    answers = [ChatMessage(ANSWER, role="assistant"), ChatMessage(role="assistant", blocks=[call])]
+    heard, asked = Heard(), Strict(answers=answers, asked=[])
+    shown = FoldlineLLM(asked, HistoryReducer(counter=heard))
+    agent = FunctionAgent(system_prompt=RULES, tools=[peek], llm=shown)
+
+    async def play() -> None:
+        await agent.run("Hi")
+
+    asyncio.run(play())
+    assert heard.parts == ["INSTRUCTED", "TOOLED"]
+
+    shown.as_structured_llm(Room).chat([ChatMessage("Hi")])
+    assert heard.parts == ["INSTRUCTED", "TOOLED", "FORMED"]

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import pytest
 from agents import (
     Agent,
+    HostedMCPTool,
     Model,
     OpenAIChatCompletionsModel,
     OpenAIResponsesModel,
@@ -18,17 +19,23 @@ from agents import (
     function_tool,
 )
 from agents.extensions.memory.encrypt_session import EncryptedSession
+from agents.mcp import MCPServer
 from agents.memory.session_settings import SessionSettings
 from agents.models.fake_id import FAKE_RESPONSES_ID
 from httpx2 import AsyncBaseTransport, AsyncClient, Request, Response
+from mcp.types import Tool as Served
 from openai import AsyncOpenAI
 
+from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
 from foldline.guests import OPENING_NOTE
+from foldline.history.messages import Message
 from foldline.integrations.openai_agents import FoldlineSession, model_input_filter
 from foldline.testing.grammars import check_openai_chat, check_openai_responses
 from foldline.threads.stores.memory import MemoryStore
+from tests.integrations.counted import ANSWER, RULES, Heard, Room, peek
 from tests.integrations.golden import make_reducer
+from tests.integrations.players.openai_agents import Scripted
 
 
 _T = TypeVar("_T")
@@ -228,3 +235,49 @@ def test_the_vendor_sees_no_placeholder() -> None:
     assert any(OPENING_NOTE in str(one["input"]) for one in requests)
     assert FAKE_RESPONSES_ID not in str(requests)
     assert FAKE_RESPONSES_ID not in str(stored)
+
+
+class Server(MCPServer):
+    """A server of tools that keeps no list, and counts how often it is asked for it."""
+
+    name = "house"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    async def list_tools(self, *_: Any) -> Any:
+        self.asked += 1
+        return [Served(name="walk", description="Be SERVED.", inputSchema={"type": "object"})]
+
+    async def _none(self, *_: Any, **__: Any) -> Any:
+        return None
+
+    connect = cleanup = call_tool = list_prompts = get_prompt = _none
+
+
+def test_all_that_a_request_has_beside_its_input_is_counted() -> None:
+    """So are the tools of servers, which are asked for them once more in all, and not at each call."""
+    heard, server, scripted = Heard(), Server(), Scripted()
+    scripted.answers = [Message.assistant(ANSWER)] * 3
+    config: Any = {"type": "mcp", "server_label": "desk", "server_description": "Be HOSTED."}
+    agent = Agent(
+        name="guide",
+        instructions=RULES,
+        tools=[function_tool(peek), HostedMCPTool(config)],
+        mcp_servers=[server],
+        handoffs=[Agent(name="desk", handoff_description="Be HANDED.")],
+        output_type=Room,
+        model=scripted,
+    )
+    chosen = model_input_filter(HistoryReducer(counter=heard))
+
+    async def play() -> None:
+        for _ in range(3):
+            given = RunConfig(call_model_input_filter=chosen, tracing_disabled=True)
+            await Runner.run(agent, "Hi", run_config=given)
+
+    asyncio.run(play())
+
+    assert heard.parts == ["INSTRUCTED", "TOOLED", "SERVED", "HOSTED", "HANDED", "FORMED"]
+    assert server.asked == 3 + 1

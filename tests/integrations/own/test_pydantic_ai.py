@@ -3,12 +3,15 @@
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, NativeOutput, PromptedOutput
 from pydantic_ai.capabilities import CombinedCapability
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.test import TestModel
 
+from foldline.agent.reducer import HistoryReducer
 from foldline.integrations import pydantic_ai
+from tests.integrations.counted import ANSWER, RULES, Heard, Room, peek
 from tests.integrations.golden import make_reducer
 
 
@@ -38,3 +41,25 @@ def test_a_release_without_a_hook_for_each_attempt_folds_too(
 
     assert len(history) == 40
     assert max(sizes) < 20
+
+
+@pytest.mark.parametrize("form", [Room, NativeOutput(Room), PromptedOutput(Room)])
+def test_all_that_a_request_has_beside_its_messages_is_counted(form: Any) -> None:
+    """So is the form of an answer, however the model is asked for it."""
+    heard = Heard()
+    shown = pydantic_ai.FoldlineCapability(HistoryReducer(counter=heard))
+    agent = Agent(
+        TestModel(
+            call_tools=[],
+            custom_output_text=None if form is Room else ANSWER,
+            profile={"supports_json_schema_output": True},
+        ),
+        instructions=RULES,
+        tools=[peek],
+        output_type=form,
+        capabilities=[shown],
+    )
+
+    agent.run_sync("Hi")
+
+    assert heard.parts == ["INSTRUCTED", "TOOLED", "FORMED"]

@@ -15,6 +15,7 @@ from foldline.integrations.strands import FoldlineConversationManager
 from foldline.integrations.strands_sessions import FoldlineSessionRepository
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
+from tests.integrations.counted import RULES, Heard, Room, peek
 from tests.integrations.players.strands import Scripted
 
 
@@ -252,8 +253,40 @@ def test_a_loop_of_tools_that_the_model_refuses_is_folded() -> None:
     assert len(agent.messages) == 42
 
 
-def test_a_refusal_after_a_fold_is_the_callers() -> None:
-    """What is still too long is not asked for once more."""
+class Tiny(Scripted):
+    """Refuses what has more than 2,000 tokens."""
+
+    async def stream(self, messages: Any, *given: Any, **named: Any) -> Any:
+        """Answer from the script."""
+        if len(str(messages)) > 8_000:
+            self.asked.append((None, list(messages)))
+            raise ContextWindowOverflowException
+        async for event in super().stream(messages, *given, **named):
+            yield event
+
+
+def test_a_long_conversation_goes_on_with_a_model_of_a_far_smaller_window() -> None:
+    """It is folded until the model takes it, and the next turn begins from there."""
+    model, before = Tiny(), list[Any]()
+    model.answers = [{"content": [{"text": "It has two chairs."}]}] * 2
+    for n in range(200):
+        before.append({"role": "user", "content": [{"text": f"Room {n}? " * 9}]})
+        before.append({"role": "assistant", "content": [{"text": f"{n} chairs. " * 40}]})
+    manager = FoldlineConversationManager(HistoryReducer())
+    agent = Agent(model, before, callback_handler=None, conversation_manager=manager)
+
+    agent("And the last?")
+    agent("And before?")
+
+    sizes = [len(str(messages)) // 4 for _, messages in model.asked]
+    assert len(sizes) == 5
+    assert sizes[0] > 4 * 2_000
+    assert all(after * 2 < before for before, after in pairwise(sizes[:4]))
+    assert sizes[4] < 2_000
+
+
+def test_a_refusal_that_a_fold_does_not_help_is_the_callers() -> None:
+    """What comes to be no smaller is asked for no third time."""
     model: Any = Small()
     model.most = 0
     manager = FoldlineConversationManager(HistoryReducer())
@@ -270,3 +303,18 @@ def test_a_path_is_no_store() -> None:
     path: Any = "chat.db"
     with pytest.raises(ConfigError, match="store must be a ThreadStore, got str"):
         FoldlineSessionRepository(path)
+
+
+def test_all_that_a_request_has_beside_its_messages_is_counted() -> None:
+    """The form of an answer is a tool among the others."""
+    heard, model = Heard(), Scripted()
+    use = {"toolUseId": "t1", "name": "Room", "input": {"chairs": 2}}
+    model.answers = [{"content": [{"toolUse": use}]}]
+    manager = FoldlineConversationManager(HistoryReducer(counter=heard))
+    agent = Agent(
+        model, [], [tool(peek)], RULES, callback_handler=None, conversation_manager=manager
+    )
+
+    agent("Hi", structured_output_model=Room)
+
+    assert heard.parts == ["INSTRUCTED", "TOOLED", "FORMED"]
