@@ -297,4 +297,14 @@ history/formats/renderings/openai_responses.py: history/formats/test_openai_resp
 a call of another tool than a function has the output of a function
 - return _followed(_paired(items))
 + return _followed(items)
+
+history/formats/renderings/openai_chat.py: history/formats/test_openai_chat.py
+arguments that are no JSON are sent as they are
+- object_text(given if isinstance(given, str) else json_text(given))
++ (given if isinstance(given, str) else json_text(given))
+
+history/formats/renderings/openai_responses.py: history/formats/test_openai_responses.py
+arguments that were cut off are sent as they are
+- changed["arguments"] = object_text(item["arguments"])
++ pass
 """)

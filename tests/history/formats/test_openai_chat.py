@@ -306,6 +306,27 @@ def test_natives_are_rendered() -> None:
     assert render_openai_chat(from_openai_chat(given_items)) == given_items
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ('{"text": "he said "hi""}', {"arguments": '{"text": "he said "hi""}'}),
+        ('{"path": "C:\\data"}', {"arguments": '{"path": "C:\\data"}'}),
+        ("[1]", {"arguments": [1]}),
+        ('{"n": NaN, "s": "\\ud83d"}', {"n": None, "s": "\ufffd"}),
+        ("[" * 100_000, {"arguments": "[" * 100_000}),
+        ("", {}),
+    ],
+)
+def test_arguments_are_an_object(arguments: str, expected: object) -> None:
+    """Arguments that are no JSON object, as vLLM and others want one at every call, are put into one."""
+    call = {**CALL, "function": {"name": "look", "arguments": arguments}}
+    messages = from_openai_chat([{"role": "assistant", "content": None, "tool_calls": [call]}])
+
+    (item,) = render_openai_chat(messages)
+
+    assert json.loads(item["tool_calls"][0]["function"]["arguments"]) == expected
+
+
 def test_a_summary_is_labelled() -> None:
     """A summary is an assistant message under a fixed header."""
     summary = Message(

@@ -15,6 +15,7 @@ from foldline.history.formats.renderings.sending import (
     OPENING_NOTE,
     CallIds,
     Original,
+    object_text,
     sent_items,
     tool_name,
     turn_note,
@@ -120,8 +121,9 @@ def _valid_call(call: dict[str, Any], ids: CallIds) -> dict[str, Any]:
     tool = call.get(kind)
     if is_object(tool):
         tool = {**tool, "name": tool_name(tool.get("name") or "", limit=_NAME_LIMIT)}
-        if kind == "function" and not isinstance(tool.get("arguments"), str):
-            tool["arguments"] = json_text(tool.get("arguments") or {})
+        if kind == "function":
+            given = tool.get("arguments") or {}
+            tool["arguments"] = object_text(given if isinstance(given, str) else json_text(given))
         changed[kind] = tool
     return changed
 
