@@ -307,4 +307,14 @@ history/formats/renderings/openai_responses.py: history/formats/test_openai_resp
 arguments that were cut off are sent as they are
 - changed["arguments"] = object_text(item["arguments"])
 + pass
+
+history/served.py: history/test_served.py
+a cut comes between a request for approval and what the user said to it
+- "mcp_approval_request": "id",
++ "approval_request": "id",
+
+logs/langchain.py: logs/test_langchain.py
+redacted thinking of LangChain is no reasoning, so it stays behind a fold
+- frozenset({"thinking", "redacted_thinking", "reasoning"})
++ frozenset({"thinking", "reasoning"})
 """)
