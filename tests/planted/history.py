@@ -317,4 +317,9 @@ logs/langchain.py: logs/test_langchain.py
 redacted thinking of LangChain is no reasoning, so it stays behind a fold
 - frozenset({"thinking", "redacted_thinking", "reasoning"})
 + frozenset({"thinking", "reasoning"})
+
+history/formats/renderings/openai_chat.py: history/formats/test_openai_chat.py
+an answer of nothing is sent as it is
+- items.append(item if _says_something(item) else {**item, "content": EMPTY_NOTE})
++ items.append(item)
 """)

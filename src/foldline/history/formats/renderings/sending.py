@@ -27,7 +27,7 @@ CONTINUES_NOTE = "[The conversation continues.]"
 """What comes between a summary and an answer where speakers have to take turns."""
 
 EMPTY_NOTE = "[empty message]"
-"""What replaces a user message without content if the vendor refuses empty ones."""
+"""What replaces a message without content if vendors refuse empty ones."""
 
 Original: TypeAlias = Callable[[Message], Sequence[dict[str, Any]] | None]
 """Returns the caller's own items for a message that is unchanged, else None."""
