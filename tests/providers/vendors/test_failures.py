@@ -18,7 +18,7 @@ from foldline.history.messages import Message
 from foldline.providers.vendors.failure import sdk_errors
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.provider import ProviderConfig
-from tests.providers.vendors.asking import KEY, errors, opened, request_of
+from tests.providers.vendors.asking import KEY, errors, opened, request_of, streamed
 from tests.servers.vendor import Answer, VendorServer
 
 
@@ -202,6 +202,58 @@ async def test_an_unknown_previous_response(vendor: VendorServer) -> None:
             with pytest.raises(ServiceThreadLostError) as caught:
                 await model.respond(request_of(Message.user("x"), thread="resp_1"))
             assert caught.value.status == status
+
+
+UNREADABLE = (
+    {"code": "invalid_encrypted_content", "message": "?"},
+    {"code": None, "message": "The encrypted content gAAA...wXBV could not be verified."},
+    {"message": "`encrypted_content` was not issued to this caller"},
+)
+
+
+def answered(number: int) -> Answer:
+    """Return an answer with reasoning, as another organization has it."""
+    thought = {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": "s"}
+    said = [{"type": "output_text", "text": "so", "annotations": []}]
+    text = {"type": "message", "id": f"msg_{number}", "role": "assistant", "content": said}
+    return Answer.of({"output": [thought, text]})
+
+
+@pytest.mark.parametrize("error", UNREADABLE)
+@pytest.mark.parametrize("streams", [False, True])
+async def test_reasoning_that_the_vendor_cannot_read_is_left_out(
+    vendor: VendorServer, error: dict[str, Any], streams: bool
+) -> None:
+    """What another organization or region has sealed is refused once; what is new stays with its ids."""
+    refused = Answer.of({"error": error}, status=400)
+    vendor.answers = [answered(1), refused, answered(2), answered(3)]
+    said = [Message.user("x")]
+    async with opened(vendor, "openai:gpt-5.2") as model:
+        for _ in range(3):
+            request = request_of(*said)
+            if streams:
+                response = (await streamed(model, request)).response
+            else:
+                response = await model.respond(request)
+            said += [*response.messages, Message.user("and?")]
+
+    sent = [[one.get("id") for one in asked.body["input"]] for asked in vendor.asked]
+    assert sent == [
+        [None],
+        [None, "rs_1", "msg_1", None],
+        [None, None, None],
+        [None, None, None, "rs_2", "msg_2", None],
+    ]
+
+
+async def test_what_is_refused_without_reasoning_is_refused(vendor: VendorServer) -> None:
+    """Nothing is left to leave out, so the request is not sent twice."""
+    refused = Answer.of({"error": UNREADABLE[0]}, status=400)
+
+    (error,) = await errors(vendor, "openai:gpt-5.2", REQUEST, refused)
+
+    assert "invalid_encrypted_content" in f"{error}"
+    assert len(vendor.asked) == 1
 
 
 @pytest.mark.parametrize("spec", SPECS)

@@ -9,7 +9,7 @@ import asyncio
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from operator import attrgetter
 from threading import Lock
 from types import MappingProxyType
@@ -214,6 +214,10 @@ class WireModel(VendorModel, ABC):
             raise_if_failed(self.name, as_object(decode_json(data), "the response"))
         return True
 
+    def leaves_out(self, error: ModelError, request: ChatRequest) -> bool:  # noqa: ARG002
+        """Whether *request* is written without what *error* refuses from now on, and may be sent again."""
+        return False
+
     def _prewarming(self, settings: Mapping[str, object]) -> Object:  # noqa: ARG002
         """Return the settings that ask for no answer; none if the vendor refuses that."""
         return {}
@@ -234,6 +238,17 @@ class WireModel(VendorModel, ABC):
 
     @asynccontextmanager
     async def _asked(self, request: ChatRequest, *, streamed: bool) -> AsyncGenerator[Any, None]:
+        async with AsyncExitStack() as stack:
+            try:
+                reply = await stack.enter_async_context(self._sent(request, streamed=streamed))
+            except ModelError as error:
+                if not self.leaves_out(error, request):
+                    raise
+                reply = await stack.enter_async_context(self._sent(request, streamed=streamed))
+            yield reply
+
+    @asynccontextmanager
+    async def _sent(self, request: ChatRequest, *, streamed: bool) -> AsyncGenerator[Any, None]:
         body = self.body(request, streamed=streamed)
         held = await self._clients.here()
         client = getattr(held, "client", held)

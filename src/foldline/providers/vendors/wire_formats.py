@@ -21,6 +21,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from foldline.errors import ModelError
 from foldline.history.formats.renderings import (
     render_anthropic,
     render_openai_chat,
@@ -54,6 +55,7 @@ from foldline.providers.model import (
     ToolDefinition,
 )
 from foldline.providers.vendors.cache_marks import mark_anthropic, mark_openai
+from foldline.providers.vendors.failure import refuses_reasoning
 from foldline.providers.vendors.vendor_model import END, StreamReader, WireModel, described
 
 
@@ -184,6 +186,8 @@ _ARGUMENTS = frozenset(
     {"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"}
 )
 _CALLS = frozenset({"function_call", "custom_tool_call"})
+# Those of many long conversations; beyond that each of them is refused once more.
+_MOST_UNREADABLE = 10_000
 
 
 # OpenAI's models that do not reason: they refuse the reasoning of those that do ("can only be
@@ -232,10 +236,36 @@ class OpenAIResponses(_OpenAI):
     _format = NativeFormat.OPENAI_RESPONSES
     _reader = _ResponsesReader
 
+    # The ids of reasoning that the vendor has refused. A turn of a thread goes on without it.
+    _unreadable: frozenset[object] = frozenset()
+
+    def leaves_out(self, error: ModelError, request: ChatRequest) -> bool:
+        """Do what `WireModel.leaves_out` does with reasoning that the vendor cannot read."""
+        if not refuses_reasoning(error):
+            return False
+        items = render_openai_responses(request.messages)
+        refused = {one.get("id") for one in items if one.get("type") == "reasoning"}
+        known = (
+            self._unreadable if len(self._unreadable) < _MOST_UNREADABLE else frozenset[object]()
+        )
+        self._unreadable = known | refused
+        return not refused <= known
+
+    def _readable(self, items: list[Object]) -> Iterator[Object]:
+        """Yield *items* without reasoning that the model refuses, and what is made of it as text and calls."""
+        is_plain, is_gone = _PLAIN(self._model) is not None, False
+        for one in items:
+            if one.get("type") == "reasoning":
+                is_gone = is_plain or one.get("id") in self._unreadable
+            if not is_gone:
+                yield one
+            elif one.get("type") != "reasoning":
+                yield _without_reasoning(one)
+
     def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: ARG002, FBT001
         items = render_openai_responses(request.messages)
-        if _PLAIN(self._model):
-            items = [_without_reasoning(one) for one in items if one.get("type") != "reasoning"]
+        if _PLAIN(self._model) or self._unreadable:
+            items = [*self._readable(items)]
         body: Object = {"input": self._marked(items, request), "store": self._holds_history}
         if request.service_thread_id is not None:
             body["previous_response_id"] = request.service_thread_id
