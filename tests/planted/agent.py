@@ -456,7 +456,7 @@ a client does not send again without the reasoning that cannot be read
 - if not self._wire.leaves_out(error, request):
 + if True:
 
-providers/vendors/wire_formats.py: providers/vendors/test_failures.py
+providers/vendors/vendor_model.py: providers/vendors/test_failures.py
 reasoning that the vendor cannot read is refused at every call
 - self._unreadable = known | refused
 + self._unreadable = known
@@ -470,4 +470,14 @@ providers/vendors/failure.py: providers/vendors/test_failures.py
 reasoning that cannot be read is known by the code alone
 - if _UNREADABLE_TEXT(maybe_text(error.get("message"))):
 + if False:
+
+providers/vendors/wire_formats.py: providers/vendors/test_failures.py
+thinking that Claude has not signed stays after it was refused
+- if self._unreadable:
++ if not self._unreadable:
+
+providers/vendors/failure.py: providers/vendors/test_preserved_thinking.py
+a request is sent again without thinking that is bound to another conversation
+- (?!.{0,40}bound to)
++ (?!.{0,40}bound elsewhere)
 """)

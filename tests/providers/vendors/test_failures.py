@@ -9,11 +9,13 @@ from socket import gaierror
 from threading import Thread
 from typing import Any
 
+import anthropic
 import httpx2
 import openai
 import pytest
 
 from foldline.errors import ContextOverflowError, ModelError, ServiceThreadLostError
+from foldline.history.formats.anthropic import from_anthropic
 from foldline.history.messages import Message
 from foldline.providers.vendors.failure import sdk_errors
 from foldline.providers.vendors.opening import open_model
@@ -244,6 +246,39 @@ async def test_reasoning_that_the_vendor_cannot_read_is_left_out(
         [None, None, None],
         [None, None, None, "rs_2", "msg_2", None],
     ]
+
+
+@pytest.mark.parametrize("is_client", [False, True])
+async def test_thinking_that_claude_has_not_signed_is_left_out(
+    vendor: VendorServer, is_client: bool
+) -> None:
+    """After another vendor of the same format, or another account, a thread goes on; new thinking stays."""
+    error = {"type": "invalid_request_error", "message": "Invalid `signature` in `thinking` block"}
+    refused = Answer.of({"type": "error", "error": error}, status=400)
+    done = Answer.of({"content": [{"type": "text", "text": "so"}]})
+    vendor.answers = [refused, done, done]
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "glm"}
+    own = [{**thought, "signature": "own"}, {"type": "text", "text": "yes"}]
+    items: list[dict[str, Any]] = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": [thought, {"type": "text", "text": "so"}]},
+        {"role": "user", "content": [{"type": "text", "text": "and?"}]},
+        {"role": "assistant", "content": [{"type": "redacted_thinking", "data": "glm2"}]},
+        {"role": "user", "content": "go on"},
+    ]
+    async with (
+        anthropic.AsyncAnthropic(api_key=KEY, base_url=vendor.url) as client,
+        opened(vendor, CLAUDE) as own_client,
+    ):
+        model = open_model("claude-sonnet-4-6", client=client) if is_client else own_client
+        await model.respond(request_of(*from_anthropic(items)))
+        items += [{"role": "assistant", "content": own}, {"role": "user", "content": "?"}]
+        await model.respond(request_of(*from_anthropic(items)))
+
+    sent = [[one["content"] for one in asked.body["messages"]] for asked in vendor.asked]
+    kinds = [[block["type"] for one in said if type(one) is list for block in one] for said in sent]
+    assert [one.count("thinking") + one.count("redacted_thinking") for one in kinds] == [2, 0, 1]
+    assert len(sent[1]) == len(sent[0]) - 1
 
 
 async def test_what_is_refused_without_reasoning_is_refused(vendor: VendorServer) -> None:

@@ -32,9 +32,10 @@ _PARAM = re.compile(r"[A-Za-z0-9_.\[\]-]{1,64}").fullmatch
 _LOST = "previous_response_not_found"
 _LOST_TEXT = re.compile(r"previous response .{0,200}not found", re.IGNORECASE | re.DOTALL).search
 _UNREADABLE = "invalid_encrypted_content"
-# Not every server gives it as a code.
+# Not every server gives it as a code. What is bound to another conversation is never sent.
 _UNREADABLE_TEXT = re.compile(
-    r"encrypted.content.{0,200}(?:could not be (?:verified|decrypted)|not issued to this caller)",
+    r"encrypted.content.{0,200}(?:could not be (?:verified|decrypted)|not issued to this caller)"
+    r"|invalid .?signature.? in .?thinking(?!.{0,40}bound to)",
     re.IGNORECASE | re.DOTALL,
 ).search
 # What may raise errors: the SDKs, and the HTTP clients of newer and of older ones.
@@ -110,7 +111,7 @@ def model_error(name: str, *, status: int | None, error: Object) -> ModelError:
 
 
 def refuses_reasoning(error: ModelError) -> bool:
-    """Whether a vendor cannot read reasoning that it is sent back: of another organization or region."""
+    """Whether a vendor cannot read reasoning that it is sent back: of another account, region or vendor."""
     return _UNREADABLE in f"{error}"
 
 

@@ -21,7 +21,6 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from foldline.errors import ModelError
 from foldline.history.formats.renderings import (
     render_anthropic,
     render_openai_chat,
@@ -36,6 +35,7 @@ from foldline.history.formats.responses import (
 )
 from foldline.history.formats.wire import (
     Object,
+    is_list,
     is_object,
     json_text,
     maybe_count,
@@ -55,7 +55,6 @@ from foldline.providers.model import (
     ToolDefinition,
 )
 from foldline.providers.vendors.cache_marks import mark_anthropic, mark_openai
-from foldline.providers.vendors.failure import refuses_reasoning
 from foldline.providers.vendors.vendor_model import END, StreamReader, WireModel, described
 
 
@@ -186,8 +185,6 @@ _ARGUMENTS = frozenset(
     {"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"}
 )
 _CALLS = frozenset({"function_call", "custom_tool_call"})
-# Those of many long conversations; beyond that each of them is refused once more.
-_MOST_UNREADABLE = 10_000
 
 
 # OpenAI's models that do not reason: they refuse the reasoning of those that do ("can only be
@@ -236,20 +233,10 @@ class OpenAIResponses(_OpenAI):
     _format = NativeFormat.OPENAI_RESPONSES
     _reader = _ResponsesReader
 
-    # The ids of reasoning that the vendor has refused. A turn of a thread goes on without it.
-    _unreadable: frozenset[object] = frozenset()
-
-    def leaves_out(self, error: ModelError, request: ChatRequest) -> bool:
-        """Do what `WireModel.leaves_out` does with reasoning that the vendor cannot read."""
-        if not refuses_reasoning(error):
-            return False
-        items = render_openai_responses(request.messages)
-        refused = {one.get("id") for one in items if one.get("type") == "reasoning"}
-        known = (
-            self._unreadable if len(self._unreadable) < _MOST_UNREADABLE else frozenset[object]()
-        )
-        self._unreadable = known | refused
-        return not refused <= known
+    def _thoughts(self, request: ChatRequest) -> Iterator[object]:
+        for one in render_openai_responses(request.messages):
+            if one.get("type") == "reasoning":
+                yield one.get("id")
 
     def _readable(self, items: list[Object]) -> Iterator[Object]:
         """Yield *items* without reasoning that the model refuses, and what is made of it as text and calls."""
@@ -370,6 +357,14 @@ class _MessageReader(StreamReader):
         return joined_events(self._events, NativeFormat.ANTHROPIC) if self._is_ended else None
 
 
+def _is_thought(block: Object) -> bool:
+    return block.get("type") in {"thinking", "redacted_thinking"}
+
+
+def _seal(block: Object) -> object:
+    return block.get("signature") or block.get("data")
+
+
 class AnthropicMessages(WireModel):
     """The Messages API as one model speaks it."""
 
@@ -381,6 +376,8 @@ class AnthropicMessages(WireModel):
 
     def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: ARG002, FBT001
         view = render_anthropic(request.messages)
+        if self._unreadable:
+            view = replace(view, messages=[*self._readable(view.messages)])
         # What a model may think counts as written.
         thinking = maybe_object(request.settings.get("thinking"))
         limit = DEFAULT_MAX_TOKENS + maybe_count(thinking.get("budget_tokens"))
@@ -418,6 +415,23 @@ class AnthropicMessages(WireModel):
             known = asked.get(_COMPARED_MESSAGE) or request.previous_id
             body[_DIAGNOSTICS] = {**asked, _COMPARED_MESSAGE: known}
         return body
+
+    def _thoughts(self, request: ChatRequest) -> Iterator[object]:
+        for item in render_anthropic(request.messages).messages:
+            yield from map(_seal, filter(_is_thought, maybe_list(item["content"])))
+
+    def _readable(self, items: list[Object]) -> Iterator[Object]:
+        for item in items:
+            given = item["content"]
+            left = [
+                one
+                for one in maybe_list(given)
+                if not (_is_thought(one) and _seal(one) in self._unreadable)
+            ]
+            if not is_list(given) or len(left) == len(given):
+                yield item
+            elif left:
+                yield {**item, "content": left}
 
     def _prewarming(self, settings: Mapping[str, object]) -> Object:
         # What the vendor refuses without an answer, and a request without it has another prefix.
