@@ -108,7 +108,7 @@ def _valid(item: dict[str, Any], ids: CallIds) -> dict[str, Any]:
 
 
 def _says_something(item: dict[str, Any]) -> bool:
-    """Whether *item* is no answer of nothing, such as one that was cut off: Kimi and others refuse that."""
+    """Whether *item* says something: Kimi and others refuse an answer that was cut off before it did."""
     if item["role"] != "assistant" or any(map(item.get, _INSTEAD)):
         return True
     content = item.get("content")
