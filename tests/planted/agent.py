@@ -468,16 +468,21 @@ what was made of reasoning that is left out keeps the id that names it
 
 providers/vendors/failure.py: providers/vendors/test_failures.py
 reasoning that cannot be read is known by the code alone
-- if _UNREADABLE_TEXT(maybe_text(error.get("message"))):
+- if _UNREADABLE_TEXT(f"{maybe_text(error.get('message'))} {behind}"):
 + if False:
 
 providers/vendors/wire_formats.py: providers/vendors/test_failures.py
 thinking that Claude has not signed stays after it was refused
-- if self._unreadable:
-+ if not self._unreadable:
+- view = replace(view, messages=[*self._readable(view.messages)])
++ pass
 
 providers/vendors/failure.py: providers/vendors/test_preserved_thinking.py
 a request is sent again without thinking that is bound to another conversation
 - (?!.{0,40}bound to)
 + (?!.{0,40}bound elsewhere)
+
+providers/vendors/wire_formats.py: providers/vendors/test_failures.py
+reasoning behind OpenRouter is sent again as it is
+- items = [*map(self._readable, items)]
++ pass
 """)

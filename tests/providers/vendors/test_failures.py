@@ -16,6 +16,7 @@ import pytest
 
 from foldline.errors import ContextOverflowError, ModelError, ServiceThreadLostError
 from foldline.history.formats.anthropic import from_anthropic
+from foldline.history.formats.openai_chat import from_openai_chat
 from foldline.history.messages import Message
 from foldline.providers.vendors.failure import sdk_errors
 from foldline.providers.vendors.opening import open_model
@@ -279,6 +280,31 @@ async def test_thinking_that_claude_has_not_signed_is_left_out(
     kinds = [[block["type"] for one in said if type(one) is list for block in one] for said in sent]
     assert [one.count("thinking") + one.count("redacted_thinking") for one in kinds] == [2, 0, 1]
     assert len(sent[1]) == len(sent[0]) - 1
+
+
+async def test_reasoning_behind_openrouter_is_left_out(vendor: VendorServer) -> None:
+    """There another vendor may answer each time, and one does not read what the other has sealed."""
+    raw = '{"message":"messages.1.content.0: Invalid signature in thinking block"}'
+    error = {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}
+    done = Answer.of({"choices": [{"message": {"role": "assistant", "content": "so"}}]})
+    vendor.answers = [Answer.of({"error": error}, status=400), done, done]
+    items: list[dict[str, Any]] = [{"role": "user", "content": "x"}]
+    requests = []
+    for seal in ("signature", "data"):
+        details = [{"type": "reasoning.text", "text": "Hm."}, {"type": "reasoning.x", seal: seal}]
+        thought = {"reasoning": "Hm.", "reasoning_details": details}
+        items += [
+            {"role": "assistant", "content": "so", **thought},
+            {"role": "user", "content": "?"},
+        ]
+        requests.append(request_of(*from_openai_chat(items)))
+    async with opened(vendor, CHAT) as model:
+        for request in requests:
+            await model.respond(request)
+
+    sent = [asked.body["messages"] for asked in vendor.asked]
+    thoughts = [[one["reasoning_details"] for one in said if len(one) > 2] for said in sent]
+    assert thoughts == [[items[1]["reasoning_details"]], [], [items[3]["reasoning_details"]]]
 
 
 async def test_what_is_refused_without_reasoning_is_refused(vendor: VendorServer) -> None:

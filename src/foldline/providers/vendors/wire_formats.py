@@ -58,7 +58,8 @@ from foldline.providers.vendors.cache_marks import mark_anthropic, mark_openai
 from foldline.providers.vendors.vendor_model import END, StreamReader, WireModel, described
 
 
-_SENT_BACK = ("role", "content", "refusal", *REASONING, "reasoning_details", "tool_calls")
+_DETAILS = "reasoning_details"
+_SENT_BACK = ("role", "content", "refusal", *REASONING, _DETAILS, "tool_calls")
 _STRUCTURE = frozenset({"$defs", "$ref", "additionalProperties", "anyOf", "items", "properties"})
 # What a schema may hold for a vendor to promise arguments that fit it.
 _STRICT_KEYS = _STRUCTURE | {"const", "description", "enum", "required", "title", "type"}
@@ -118,6 +119,11 @@ class _OpenAI(WireModel):
         return items
 
 
+def _seal(block: Object) -> object:
+    """Return what a vendor reads of *block*, which is reasoning, or what says that it is unchanged."""
+    return block.get("signature") or block.get("data")
+
+
 class OpenAIChat(_OpenAI):
     """Chat Completions as one model speaks it."""
 
@@ -128,7 +134,10 @@ class OpenAIChat(_OpenAI):
     _reader = _ChatReader
 
     def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: FBT001
-        body: Object = {"messages": self._marked(render_openai_chat(request.messages), request)}
+        items = render_openai_chat(request.messages)
+        if self._unreadable:
+            items = [*map(self._readable, items)]
+        body: Object = {"messages": self._marked(items, request)}
         if request.tools:
             body["tools"] = [
                 {"type": "function", "function": self._function(tool)} for tool in request.tools
@@ -136,6 +145,17 @@ class OpenAIChat(_OpenAI):
         if streamed:
             body["stream_options"] = {"include_usage": True}
         return body
+
+    def _thoughts(self, request: ChatRequest) -> Iterator[object]:
+        # Those of OpenRouter, behind which another vendor may answer each time.
+        for item in render_openai_chat(request.messages):
+            yield from filter(None, map(_seal, maybe_list(item.get(_DETAILS))))
+
+    def _readable(self, item: Object) -> Object:
+        """Return *item* without reasoning of which something is refused."""
+        if self._unreadable.isdisjoint(map(_seal, maybe_list(item.get(_DETAILS)))):
+            return item
+        return {key: item[key] for key in item if key not in {*REASONING, _DETAILS}}
 
     def _function(self, tool: ToolDefinition) -> Object:
         function = described(tool) | {"parameters": dict(tool.parameters)}
@@ -166,7 +186,7 @@ def _reasoning(given: Object) -> str:
 
 def _with_reasoning(message: Message, given: Object) -> Message:
     """Keep the item itself if its reasoning came in a field that the parts do not write."""
-    if not given.get("reasoning") and not given.get("reasoning_details"):
+    if not given.get("reasoning") and not given.get(_DETAILS):
         return message
     item = {
         key: given.get(key) for key in _SENT_BACK if key == "content" or given.get(key) is not None
@@ -359,10 +379,6 @@ class _MessageReader(StreamReader):
 
 def _is_thought(block: Object) -> bool:
     return block.get("type") in {"thinking", "redacted_thinking"}
-
-
-def _seal(block: Object) -> object:
-    return block.get("signature") or block.get("data")
 
 
 class AnthropicMessages(WireModel):
