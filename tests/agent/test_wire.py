@@ -110,7 +110,7 @@ def test_a_note_opens_whether_the_format_is_named_or_not() -> None:
     [
         ({"type": "tool", "function": {"name": "f", "arguments": "{}"}}, "f", "{}"),
         ({"type": "tool_use", "name": "f", "arguments": {"a": 1}}, "f", '{"a":1}'),
-        ({"type": "mcp", "mcp": {"name": "f", "arguments": "[]"}}, "f", "[]"),
+        ({"type": "mcp", "mcp": {"name": "f", "arguments": '{"b":2}'}}, "f", '{"b":2}'),
     ],
 )
 def test_a_call_of_an_unknown_type_is_sent_as_a_function(

@@ -93,6 +93,23 @@ def test_each_view_of_programs_is_accepted(
     assert folds > 2
 
 
+@pytest.mark.parametrize(
+    ("asks", "says", "key"),
+    [
+        ("mcp_approval_request", "mcp_approval_response", "approval_request_id"),
+        ("function_approval_request", "function_approval_response", "id"),
+    ],
+)
+def test_no_cut_tears_what_a_user_approves_from_the_request(asks: str, says: str, key: str) -> None:
+    """Frameworks keep both as what is neither a call nor a result: no cut is between, nor behind an open one."""
+    request = GenericPart(asks, '{"id":"r"}')
+    history = History([Message.user("pay"), Message(role="assistant", parts=(request,))])
+
+    assert history.first_open_call() == 1
+    history.append(Message(role="user", parts=(GenericPart(says, f'{{"{key}":"r"}}'),)))
+    assert [*history.whole_indexes(len(history), 0)] == [3, 1]
+
+
 def test_what_a_program_needs_is_not_shortened() -> None:
     """Its own items stay as they are; a tool of the vendor whose two sides are one message may go."""
     history = History(from_anthropic(anthropic(0)))

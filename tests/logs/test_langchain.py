@@ -122,6 +122,11 @@ def test_counts_and_identity_are_carried() -> None:
         ({"type": "text", "text": "Hi."}, TextPart("Hi.")),
         ({"type": "thinking", "thinking": "Hm."}, ReasoningPart("Hm.")),
         ({"type": "reasoning", "reasoning": "Hm."}, ReasoningPart("Hm.")),
+        ({"type": "redacted_thinking", "data": "QQ=="}, ReasoningPart("")),
+        (
+            {"type": "non_standard", "value": {"type": "redacted_thinking", "data": "QQ=="}},
+            ReasoningPart(""),
+        ),
         (
             {"type": "image_url", "image_url": {"url": "https://x.example/a"}},
             UriPart("image", "https://x.example/a"),

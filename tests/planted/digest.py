@@ -72,4 +72,24 @@ of equal sentences the oldest come first
 speech without full stops is not read
 - split_sentences(text, lengths=_ANY_LENGTH)
 + split_sentences(text)
+
+reduction/quotes.py: reduction/test_quotes.py
+a quote does not say which user spoke
+- return f"{self.role} ({self.name})" if self.name else self.role
++ return self.role
+
+reduction/quotes.py: reduction/test_quotes.py
+what a second user says like a first one is not quoted
+- said = quote.name, quote.text
++ said = "", quote.text
+
+providers/digest/span.py: providers/test_speakers.py
+a digest does not say which user spoke
+- if message.role == "user" and message.name:
++ if False:
+
+providers/digest/outline.py: providers/test_speakers.py
+what a user with a name said is told beside its quote
+- said = bare(text) if text.startswith("user") else text
++ said = text.removeprefix("user: ")
 """)

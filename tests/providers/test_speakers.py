@@ -1,5 +1,7 @@
 """Who speaks is told where several agents answer, and only there."""
 
+from msgspec.structs import replace
+
 from foldline.history.messages import AGENT_KEY, Message
 from foldline.history.parts import TextPart
 from foldline.providers.digest.summarizer import write_digest
@@ -38,6 +40,24 @@ def test_each_agent_is_named_in_a_digest() -> None:
     later = digest(answer("Ferns grow in the shade of that wall.", "critic"), earlier=(first,))
     assert "assistant (planner): The beds" in later
     assert "assistant (critic): Ferns grow in the shade of that wall." in later
+
+
+def test_users_with_names_are_told_apart() -> None:
+    """A digest says which user said what, and still repeats nothing that is quoted beside it."""
+    told = (
+        ("Bob", "The kitchen floor is oak, and it was laid by my father in spring."),
+        ("A: nn", "The roof of the shed leaks above the workbench since the storm."),
+        ("Bob", "My neighbour lends us the ladder on weekdays after work."),
+        ("A: nn", "The paint for the fence stands in the cellar behind the bikes."),
+    )
+    shown = tuple(text for _, text in told)
+    said = [(Message.user(text, name=name), answer("Noted.")) for name, text in told]
+    messages = tuple(one for pair in said for one in pair)
+    request = SummaryRequest(messages=messages, prompt=DEFAULT_PROMPT, budget=400)
+
+    assert "\n- user (A nn): The roof of the shed" in write_digest(request)
+    assert "\n- user (Bob): My neighbour lends" in write_digest(request)
+    assert not any(text in write_digest(replace(request, shown=shown)) for text in shown)
 
 
 def test_each_agent_is_named_in_a_transcript() -> None:

@@ -1,8 +1,9 @@
 """
 Tools that a vendor runs itself: what they were asked and returned are parts of answers.
 
-Both are mostly in one message. A program that calls tools of the application is the exception: the
-results of these come in between, and its vendor refuses each of them without the program.
+Both are mostly in one message. A program that calls tools of the application is an exception: the
+results of these come in between, and its vendor refuses each of them without the program. Another is
+a tool that the user has to approve: what he says to it is refused without the request.
 """
 
 import re
@@ -19,9 +20,21 @@ from foldline.history.parts import GenericPart
 
 # The field with the id of a call, by the kind of what makes it or answers it.
 _CALLS: Mapping[str, str] = MappingProxyType(
-    {"server_tool_use": "id", "mcp_tool_use": "id", "program": "call_id"}
+    {
+        "server_tool_use": "id",
+        "mcp_tool_use": "id",
+        "program": "call_id",
+        "mcp_approval_request": "id",
+        "function_approval_request": "id",
+    }
 )
-_ANSWERS: Mapping[str, str] = MappingProxyType({"program_output": "call_id"})
+_ANSWERS: Mapping[str, str] = MappingProxyType(
+    {
+        "program_output": "call_id",
+        "mcp_approval_response": "approval_request_id",
+        "function_approval_response": "id",
+    }
+)
 _RESULT = "_tool_result"
 # An item whose call a program made, as it is kept.
 _CALLS_FOR = r'"caller":\{[^{}]{0,200}"(?:caller_id|tool_id)":'
@@ -31,6 +44,7 @@ class _Ids(Struct):
     id: object = None
     call_id: object = None
     tool_use_id: object = None
+    approval_request_id: object = None
 
 
 _decode = msgspec.json.Decoder(_Ids).decode

@@ -8,10 +8,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from foldline.guests import summary_text, with_thinking
 from foldline.history.formats.openai_chat import OPENAI_CHAT
-from foldline.history.formats.wire import listed_blocks, object_from_json
+from foldline.history.formats.wire import listed_blocks, maybe_object, object_from_json
 from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart
-from foldline.logs.langchain import message_from_langchain
+from foldline.logs.langchain import message_from_langchain, own_block
 
 
 _THINKING = ("thinking", "redacted_thinking", "reasoning")
@@ -28,9 +28,7 @@ class LangChainCodec:
         message = message_from_langchain(vars(item))
         if message is None:
             return ()
-        kinds = ((one, one.get("type")) for one in _blocks(item))
-        signed = [one for one, kind in kinds if one.get("signature") or kind == _THINKING[1]]
-        return (with_thinking(message, signed),)
+        return (with_thinking(message, filter(None, map(_signed, _blocks(item)))),)
 
     def write(self, message: Message, source: BaseMessage | None, /) -> BaseMessage:
         """Return *message*; an answer keeps its thinking, and a result says whether it failed."""
@@ -49,7 +47,7 @@ class LangChainCodec:
         thought = [one.content for one in message.parts if isinstance(one, ReasoningPart)]
         if thought:
             own = [] if source is None else _blocks(source)
-            kept = [one for one in own if one.get("type") in _THINKING]
+            kept = [one for one in own if own_block(one).get("type") in _THINKING]
             made = [{"type": "reasoning", "reasoning": text} for text in thought]
             fields["content"] = [*(kept or made), *listed_blocks(fields["content"])]
         if source is None or not isinstance(source, kind):
@@ -71,6 +69,17 @@ def reported_usage(messages: Sequence[BaseMessage]) -> int | None:
     answers = [one for one in messages if isinstance(one, AIMessage)]
     usage = answers[-1].usage_metadata if answers else None
     return None if usage is None else usage["input_tokens"]
+
+
+def _signed(block: dict[str, Any]) -> dict[str, Any] | None:
+    """Return *block* as Anthropic writes signed thinking, if it is that; it may be of version "v1"."""
+    own = own_block(block)
+    if own.get("signature") or own.get("type") == "redacted_thinking":
+        return own
+    signature = maybe_object(own.get("extras")).get("signature")
+    if own.get("type") != "reasoning" or not signature:
+        return None
+    return {"type": "thinking", "thinking": own.get("reasoning"), "signature": signature}
 
 
 def _blocks(item: BaseMessage) -> list[dict[str, Any]]:

@@ -56,7 +56,7 @@ _TYPES: dict[str, Role] = {
 }
 _LISTS = ("messages", "history")
 _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call"})
-_REASONING_BLOCKS = frozenset({"thinking", "reasoning"})
+_REASONING_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning"})
 
 
 def is_langchain(value: Any) -> bool:
@@ -120,9 +120,15 @@ def _blocks(body: Object) -> list[Object]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return [
-        {"type": "text", "text": block} if isinstance(block, str) else as_object(block, "block")
+        {"type": "text", "text": block} if isinstance(block, str) else own_block(block)
         for block in as_list(content, "content")
     ]
+
+
+def own_block(block: Any) -> Object:
+    """Return *block*, or the vendor's own in it: LangChain has put what it does not know into one."""
+    fields = as_object(block, "block")
+    return maybe_object(fields.get("value")) if fields.get("type") == "non_standard" else fields
 
 
 def _answer(body: Object) -> tuple[Part, ...]:

@@ -61,6 +61,7 @@ _HEADER = (
 # What a tag and its line ends cost, and what is in front of a line.
 _QUOTE_TOKENS = 16
 _LINE_TOKENS = 7
+_NAME_LENGTH = 80
 # The part of the room for messages that pinned ones with files have: a fold keeps a quarter beside it.
 _FILES_SHARE = 1 / 3
 # With less room no message is read, and an older paste has such a part of what a quote may have.
@@ -85,6 +86,9 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_whole: bool = True
     """Whether nothing of the message is left out."""
 
+    name: str = ""
+    """The user's name, where the message has one: several may speak."""
+
     has_rule: bool = False
     """Whether the user says in it what holds from now on: it gives way after those that do not."""
 
@@ -93,6 +97,11 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     only_asks: bool = False
     """Whether the user states nothing in it: it gives way before those that do."""
+
+    @property
+    def by(self) -> str:
+        """Who said it."""
+        return f"{self.role} ({self.name})" if self.name else self.role
 
     @property
     def may_change(self) -> bool:
@@ -168,7 +177,7 @@ class _Room:
 
     def __init__(self, budget: Budget, most: int) -> None:
         self._budget, self._most = budget, most
-        self._left, self._said = [budget.beside] * len(Weight), {""}
+        self._left, self._said = [budget.beside] * len(Weight), set[tuple[str, str]]()
         self._files = int(budget.room * _FILES_SHARE)
 
     def most(self, quote: Quote) -> int:
@@ -203,9 +212,10 @@ class _Room:
         """Return *quote*, without its text if a newer one has the same."""
         if quote.kind != "user":
             return quote
-        if quote.text in self._said:
+        said = quote.name, quote.text
+        if not quote.text or said in self._said:
             return _emptied(quote)
-        self._said.add(quote.text)
+        self._said.add(said)
         weight = quote.weight
         # A short one after one that does not fit may still fit; that pastes are read has to end.
         if quote.tokens <= self._left[weight] or weight is Weight.PASTE:
@@ -246,7 +256,9 @@ def _unpinned(
     return {
         at: (
             "first" if at == min(users) else "user",
-            history[at] if known[at].is_message else Message.user(known[at].text),
+            history[at]
+            if known[at].is_message
+            else Message.user(known[at].text, name=known[at].name),
         )
         for at in users
         if known[at].kind == "pin"
@@ -304,7 +316,8 @@ def _read(unread: Quote, message: Message, history: History, budget: Budget, lim
     is_whole = text == whole and not (unread.kind == "pin" and any(_files(message)))
     quote = replace(unread, text=text, is_whole=is_whole)
     around = _LINE_TOKENS if _is_line(quote) else _QUOTE_TOKENS
-    return replace(quote, tokens=counter.count(text) + around) if text else quote
+    tokens = counter.count(text) + counter.count(quote.name) + around
+    return replace(quote, tokens=tokens) if text else quote
 
 
 def _unread(at: int, kind: QuoteKind, message: Message, weigh: Callable[[str], Weight]) -> Quote:
@@ -316,9 +329,16 @@ def _unread(at: int, kind: QuoteKind, message: Message, weigh: Callable[[str], W
         role=message.role,
         text=text,
         tokens=0,
+        name=_spoken_by(message),
         has_rule=weight is Weight.RULE,
         only_asks=weight is Weight.QUESTION,
     )
+
+
+def _spoken_by(message: Message) -> str:
+    """Return the name of the user who said *message* as a line and a tag take it."""
+    name = sendable(message.name or "") if message.role == "user" else ""
+    return " ".join(re.sub(r"""["'<>:()]""", " ", name).split())[:_NAME_LENGTH]
 
 
 def _words(message: Message) -> Iterator[str]:
@@ -371,13 +391,13 @@ def _is_line(quote: Quote) -> bool:
 
 def _rendered(quote: Quote) -> str:
     if _is_line(quote):
-        return f"[{quote.index}] {quote.role}: {quote.text.strip()}"
+        return f"[{quote.index}] {quote.by}: {quote.text.strip()}"
     # A text that could end the quote, or seem to, gets a tag that it does not contain.
     taken = {one.lower() for one in re.findall(_END, quote.text)}
     tags = map("quote-{}".format, count(1))
     tag = next(one for one in tags if one not in taken) if taken else "quote"
     marks = {"first": ' first="yes"', "pin": ' pinned="yes"'}.get(quote.kind, "")
-    return f'<{tag} message="{quote.index}" by="{quote.role}"{marks}>\n{quote.text}\n</{tag}>'
+    return f'<{tag} message="{quote.index}" by="{quote.by}"{marks}>\n{quote.text}\n</{tag}>'
 
 
 def joined(summary: str, quotes: Sequence[Quote]) -> str:

@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from foldline.errors import FormatError
 from foldline.history.codec import encode_json
 from foldline.history.formats.openai_chat import OPENAI_CHAT, from_openai_chat, to_openai_chat
-from foldline.history.formats.renderings import OPENING_NOTE, SUMMARY_HEADER, render_openai_chat
+from foldline.history.formats.renderings import (
+    EMPTY_NOTE,
+    OPENING_NOTE,
+    SUMMARY_HEADER,
+    render_openai_chat,
+)
 from foldline.history.messages import SUMMARY_KEY, Message, Native, NativeFormat
 from foldline.history.parts import (
     BlobPart,
@@ -306,6 +311,27 @@ def test_natives_are_rendered() -> None:
     assert render_openai_chat(from_openai_chat(given_items)) == given_items
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ('{"text": "he said "hi""}', {"arguments": '{"text": "he said "hi""}'}),
+        ('{"path": "C:\\data"}', {"arguments": '{"path": "C:\\data"}'}),
+        ("[1]", {"arguments": [1]}),
+        ('{"n": NaN, "s": "\\ud83d"}', {"n": None, "s": "\ufffd"}),
+        ("[" * 100_000, {"arguments": "[" * 100_000}),
+        ("", {}),
+    ],
+)
+def test_arguments_are_an_object(arguments: str, expected: object) -> None:
+    """Arguments that are no JSON object, as vLLM and others want one at every call, are put into one."""
+    call = {**CALL, "function": {"name": "look", "arguments": arguments}}
+    messages = from_openai_chat([{"role": "assistant", "content": None, "tool_calls": [call]}])
+
+    (item,) = render_openai_chat(messages)
+
+    assert json.loads(item["tool_calls"][0]["function"]["arguments"]) == expected
+
+
 def test_a_summary_is_labelled() -> None:
     """A summary is an assistant message under a fixed header."""
     summary = Message(
@@ -390,6 +416,21 @@ def test_what_the_vendor_refuses_is_repaired(given_items: list[dict[str, Any]]) 
     rendered = render_openai_chat(messages, original=original)
     assert check_openai_chat(rendered) == ()
     assert encode_json(given_items) == before
+
+
+@pytest.mark.parametrize("content", [None, "", "\n\n", [], [{"type": "text", "text": " "}]])
+def test_an_answer_of_nothing_is_a_note(content: Any) -> None:
+    """An answer that was cut off before its first word, which Kimi refuses, is told; one with more is as it was."""
+    empty = {"role": "assistant", "content": content, "reasoning_content": "Hm."}
+    calling = {"role": "assistant", "content": "", "tool_calls": [CALL]}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "r"}
+    image = {"role": "assistant", "content": [{"type": "image_url", "image_url": {"url": "u"}}]}
+    given_items = [empty, calling, result, image, {"role": "assistant", "content": "ok"}]
+
+    rendered = render_openai_chat(from_openai_chat(given_items))
+
+    assert rendered[0] == {**empty, "content": EMPTY_NOTE}
+    assert rendered[1:] == given_items[1:]
 
 
 def test_an_unknown_kind_of_call_stays() -> None:

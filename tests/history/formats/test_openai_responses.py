@@ -1,5 +1,6 @@
 """OpenAI Responses input items, both ways, and views rendered as such."""
 
+import json
 from typing import Any
 
 import pytest
@@ -321,6 +322,15 @@ def test_originals_are_used_as_they_are() -> None:
 
     assert check_openai_responses(view) == ()
     assert all(rendered is item for rendered, item in zip(view, given_items, strict=True))
+
+
+def test_arguments_are_an_object() -> None:
+    """Arguments that were cut off, which vLLM refuses at every later call, are put into an object."""
+    called = {**CALL, "arguments": '{"query": "hel'}
+
+    item, _ = render_openai_responses(from_openai_responses([called, OUTPUT]))
+
+    assert json.loads(item["arguments"]) == {"arguments": '{"query": "hel'}
 
 
 def test_a_summary_is_labelled_and_cuts_ids_off() -> None:

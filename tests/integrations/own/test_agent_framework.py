@@ -4,14 +4,39 @@ import asyncio
 from typing import Any
 
 import pytest
-from agent_framework import Agent, tool
+from agent_framework import Agent, Content, tool
 from agent_framework import Message as Theirs
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
+from foldline.guests import GuestView
 from foldline.integrations.agent_framework import FoldlineChatMiddleware, FoldlineHistoryProvider
+from foldline.integrations.agent_framework_messages import AgentFrameworkCodec
+from foldline.reduction.config import HistoryReductionConfig
 from tests.integrations.counted import ANSWER, RULES, Heard, Room, peek
 from tests.integrations.players.agent_framework import Scripted
+
+
+@pytest.mark.parametrize("keep", range(2, 8))
+def test_what_a_user_approved_stays_with_its_request(keep: int) -> None:
+    """OpenAI refuses an approval of a tool on an MCP server without the request for it."""
+    said: list[Theirs] = []
+    for number in range(6):
+        asked = Content.from_text(f"Pay the bill of room {number}.")
+        call = Content.from_function_call(f"mcp_{number}", "pay", arguments="{}", hosted=True)
+        request = Content.from_function_approval_request(f"mcpr_{number}", call)
+        response = Content.from_function_approval_response(True, f"mcpr_{number}", call)
+        paid = Content.from_text(f"The bill of room {number} is paid.")
+        said += [Theirs("user", [asked]), Theirs("assistant", [request])]
+        said += [Theirs("user", [response]), Theirs("assistant", [paid])]
+    config = HistoryReductionConfig(
+        counting_unit="messages", target_count=keep, summarization_threshold=0
+    )
+    view = GuestView(HistoryReducer(config), AgentFrameworkCodec()).reduce_sync(said)
+
+    kinds = [one.type for message in view.messages for one in message.contents]
+    assert view.event.status == "performed"
+    assert kinds.count("function_approval_request") == kinds.count("function_approval_response")
 
 
 def test_a_path_is_no_store() -> None:

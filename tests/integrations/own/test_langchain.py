@@ -10,16 +10,20 @@ from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from msgspec.structs import replace
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
+from foldline.guests import GuestView
 from foldline.integrations.langchain import FoldlineMiddleware
+from foldline.integrations.langchain_messages import LangChainCodec
 from foldline.reduction.config import HistoryReductionConfig
 from tests.integrations.counted import ANSWER, RULES, Heard, Room, peek
 from tests.integrations.golden import make_reducer
 from tests.integrations.players.langchain_script import Scripted
 
 
+FOLDS = HistoryReductionConfig(counting_unit="messages", target_count=3, summarization_threshold=0)
 KEEPS_TWO = HistoryReductionConfig(
     counting_unit="messages", target_count=3, summarization_threshold=90
 )
@@ -61,6 +65,52 @@ def test_what_the_model_refuses_as_too_long_is_folded(is_async: bool) -> None:
 
     assert [len(one) for one in model.asked] == [11, 5]
     assert len(state["messages"]) == 12
+
+
+SIGNED: list[dict[str, Any]] = [
+    {"type": "thinking", "thinking": "Hm.", "signature": "s"},
+    {"type": "redacted_thinking", "data": "s"},
+    {"type": "reasoning", "reasoning": "Hm.", "extras": {"signature": "s"}},
+    {"type": "non_standard", "value": {"type": "redacted_thinking", "data": "s"}},
+]
+
+
+@pytest.mark.parametrize("thought", SIGNED)
+def test_signed_thinking_is_left_out_behind_a_fold(thought: dict[str, Any]) -> None:
+    """Claude refuses it there, also as LangChain writes it with `output_version="v1"`."""
+    answer = AIMessage([thought, {"type": "text", "text": "It has two chairs."}])
+    said = [one for n in range(5) for one in (HumanMessage(f"Room {n}?"), answer)]
+    view = GuestView(HistoryReducer(FOLDS), LangChainCodec())
+
+    assert [one.content for one in view.reduce_sync([*said[:2]]).messages] == [
+        "Room 0?",
+        answer.content,
+    ]
+    shown = view.reduce_sync([*said, HumanMessage("Room 6?")]).messages
+    assert [one.content for one in shown[-3:]] == ["Room 4?", "It has two chairs.", "Room 6?"]
+
+
+@pytest.mark.parametrize("is_wrapped", [False, True])
+@pytest.mark.parametrize("keep", range(2, 8))
+def test_what_a_user_approved_stays_with_its_request(keep: int, is_wrapped: bool) -> None:
+    """OpenAI refuses an approval of a tool on an MCP server without the request for it."""
+
+    def block(number: int, **fields: object) -> dict[str, Any]:
+        own = {"id": f"mcpr_{number}", "type": "mcp_approval_request", "name": "pay", **fields}
+        return {"type": "non_standard", "value": own} if is_wrapped else own
+
+    said: list[Any] = []
+    for number in range(6):
+        key = f"mcpr_{number}"
+        approved = {"type": "mcp_approval_response", "approval_request_id": key, "approve": True}
+        said += [HumanMessage(f"Pay the bill of room {number}."), AIMessage([block(number)])]
+        said += [HumanMessage([approved]), AIMessage(f"The bill of room {number} is paid.")]
+    config = replace(FOLDS, target_count=keep)
+    view = GuestView(HistoryReducer(config), LangChainCodec()).reduce_sync(said)
+
+    shown = str([one.content for one in view.messages])
+    assert view.event.status == "performed"
+    assert shown.count("'mcp_approval_request'") == shown.count("'mcp_approval_response'")
 
 
 def test_a_name_is_a_string() -> None:

@@ -184,3 +184,26 @@ async def test_what_a_client_answers_is_sent_back_as_it_came(
 
     assert sent[1] == reasoning
     assert not [name for item in sent for name, value in item.items() if value is None]
+
+
+@pytest.mark.parametrize("kind", [openai.OpenAI, openai.AsyncOpenAI])
+async def test_a_client_sends_again_without_reasoning_that_cannot_be_read(
+    kind: Callable[..., Any], vendor: VendorServer
+) -> None:
+    """After a change of the organization a thread goes on, with a client that blocks too."""
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "E"}
+    error = {"error": {"code": "invalid_encrypted_content", "message": "?"}}
+    vendor.answers = [
+        Answer.of({**RESPONSES, "output": [reasoning, *RESPONSES["output"]]}),
+        Answer.of(error, status=400),
+        Answer.of(RESPONSES),
+    ]
+    client = client_of(kind, vendor)
+    model = open_model("openai:gpt-5-mini", client=client)
+    first = await model.respond(REQUEST)
+    second = await model.respond(ChatRequest(messages=(*REQUEST.messages, *first.messages)))
+    kinds = [[one.get("type") for one in asked.body["input"]] for asked in vendor.asked[1:]]
+    await close(client)
+
+    assert second.messages[0].text == first.messages[0].text
+    assert ["reasoning" in one for one in kinds] == [True, False]

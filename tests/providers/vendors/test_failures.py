@@ -9,16 +9,19 @@ from socket import gaierror
 from threading import Thread
 from typing import Any
 
+import anthropic
 import httpx2
 import openai
 import pytest
 
 from foldline.errors import ContextOverflowError, ModelError, ServiceThreadLostError
+from foldline.history.formats.anthropic import from_anthropic
+from foldline.history.formats.openai_chat import from_openai_chat
 from foldline.history.messages import Message
 from foldline.providers.vendors.failure import sdk_errors
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.provider import ProviderConfig
-from tests.providers.vendors.asking import KEY, errors, opened, request_of
+from tests.providers.vendors.asking import KEY, errors, opened, request_of, streamed
 from tests.servers.vendor import Answer, VendorServer
 
 
@@ -202,6 +205,116 @@ async def test_an_unknown_previous_response(vendor: VendorServer) -> None:
             with pytest.raises(ServiceThreadLostError) as caught:
                 await model.respond(request_of(Message.user("x"), thread="resp_1"))
             assert caught.value.status == status
+
+
+UNREADABLE = (
+    {"code": "invalid_encrypted_content", "message": "?"},
+    {"code": None, "message": "The encrypted content gAAA...wXBV could not be verified."},
+    {"message": "`encrypted_content` was not issued to this caller"},
+)
+
+
+def answered(number: int) -> Answer:
+    """Return an answer with reasoning, as another organization has it."""
+    thought = {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": "s"}
+    said = [{"type": "output_text", "text": "so", "annotations": []}]
+    text = {"type": "message", "id": f"msg_{number}", "role": "assistant", "content": said}
+    return Answer.of({"output": [thought, text]})
+
+
+@pytest.mark.parametrize("error", UNREADABLE)
+@pytest.mark.parametrize("streams", [False, True])
+async def test_reasoning_that_the_vendor_cannot_read_is_left_out(
+    vendor: VendorServer, error: dict[str, Any], streams: bool
+) -> None:
+    """What another organization or region has sealed is refused once; what is new stays with its ids."""
+    refused = Answer.of({"error": error}, status=400)
+    vendor.answers = [answered(1), refused, answered(2), answered(3)]
+    said = [Message.user("x")]
+    async with opened(vendor, "openai:gpt-5.2") as model:
+        for _ in range(3):
+            request = request_of(*said)
+            if streams:
+                response = (await streamed(model, request)).response
+            else:
+                response = await model.respond(request)
+            said += [*response.messages, Message.user("and?")]
+
+    sent = [[one.get("id") for one in asked.body["input"]] for asked in vendor.asked]
+    assert sent == [
+        [None],
+        [None, "rs_1", "msg_1", None],
+        [None, None, None],
+        [None, None, None, "rs_2", "msg_2", None],
+    ]
+
+
+@pytest.mark.parametrize("is_client", [False, True])
+async def test_thinking_that_claude_has_not_signed_is_left_out(
+    vendor: VendorServer, is_client: bool
+) -> None:
+    """After another vendor of the same format, or another account, a thread goes on; new thinking stays."""
+    error = {"type": "invalid_request_error", "message": "Invalid `signature` in `thinking` block"}
+    refused = Answer.of({"type": "error", "error": error}, status=400)
+    done = Answer.of({"content": [{"type": "text", "text": "so"}]})
+    vendor.answers = [refused, done, done]
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "glm"}
+    own = [{**thought, "signature": "own"}, {"type": "text", "text": "yes"}]
+    items: list[dict[str, Any]] = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": [thought, {"type": "text", "text": "so"}]},
+        {"role": "user", "content": [{"type": "text", "text": "and?"}]},
+        {"role": "assistant", "content": [{"type": "redacted_thinking", "data": "glm2"}]},
+        {"role": "user", "content": "go on"},
+    ]
+    async with (
+        anthropic.AsyncAnthropic(api_key=KEY, base_url=vendor.url) as client,
+        opened(vendor, CLAUDE) as own_client,
+    ):
+        model = open_model("claude-sonnet-4-6", client=client) if is_client else own_client
+        await model.respond(request_of(*from_anthropic(items)))
+        items += [{"role": "assistant", "content": own}, {"role": "user", "content": "?"}]
+        await model.respond(request_of(*from_anthropic(items)))
+
+    sent = [[one["content"] for one in asked.body["messages"]] for asked in vendor.asked]
+    kinds = [[block["type"] for one in said if type(one) is list for block in one] for said in sent]
+    assert [one.count("thinking") + one.count("redacted_thinking") for one in kinds] == [2, 0, 1]
+    assert len(sent[1]) == len(sent[0]) - 1
+
+
+async def test_reasoning_behind_openrouter_is_left_out(vendor: VendorServer) -> None:
+    """There another vendor may answer each time, and one does not read what the other has sealed."""
+    raw = '{"message":"messages.1.content.0: Invalid signature in thinking block"}'
+    error = {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}
+    done = Answer.of({"choices": [{"message": {"role": "assistant", "content": "so"}}]})
+    vendor.answers = [Answer.of({"error": error}, status=400), done, done]
+    items: list[dict[str, Any]] = [{"role": "user", "content": "x"}]
+    requests = []
+    for seal in ("signature", "data"):
+        details = [{"type": "reasoning.text", "text": "Hm."}, {"type": "reasoning.x", seal: seal}]
+        thought = {"reasoning": "Hm.", "reasoning_details": details}
+        items += [
+            {"role": "assistant", "content": "so", **thought},
+            {"role": "user", "content": "?"},
+        ]
+        requests.append(request_of(*from_openai_chat(items)))
+    async with opened(vendor, CHAT) as model:
+        for request in requests:
+            await model.respond(request)
+
+    sent = [asked.body["messages"] for asked in vendor.asked]
+    thoughts = [[one["reasoning_details"] for one in said if len(one) > 2] for said in sent]
+    assert thoughts == [[items[1]["reasoning_details"]], [], [items[3]["reasoning_details"]]]
+
+
+async def test_what_is_refused_without_reasoning_is_refused(vendor: VendorServer) -> None:
+    """Nothing is left to leave out, so the request is not sent twice."""
+    refused = Answer.of({"error": UNREADABLE[0]}, status=400)
+
+    (error,) = await errors(vendor, "openai:gpt-5.2", REQUEST, refused)
+
+    assert "invalid_encrypted_content" in f"{error}"
+    assert len(vendor.asked) == 1
 
 
 @pytest.mark.parametrize("spec", SPECS)

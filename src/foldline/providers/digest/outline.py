@@ -413,7 +413,7 @@ def _unsaid(items: Sequence[Item], shown: Sequence[str], section: Section) -> li
 
 def _repeats(text: str, shown: Sequence[str]) -> bool:
     # A short message such as "ok" may begin a long one and still be another.
-    said = text.removeprefix(attribute("user", ""))
+    said = bare(text) if text.startswith("user") else text
     if said in shown:
         return True
     beginning = said.removesuffix(ELLIPSIS)

@@ -82,7 +82,7 @@ _GOLDEN, _TURN = 0x9E3779B1, 1 << 32
 _OVERHEAD = 40
 # Per cent of that for what is favored: of a talk what its user said, since an answer can be made again.
 _FAVOR = 67
-_BY_USER = attribute("user", "")
+_BY_USER = (attribute("user", ""), "user (")
 # Where a source has so few characters for each token of the budget, all of it may fit.
 _FIT_A_TOKEN = 5
 # What says the same with other numbers has two words of the other or more, and is not so many times as long.

@@ -24,7 +24,7 @@ from foldline.history.parts import (
 from foldline.history.reminders import without_reminders
 from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.text import ends, printable, unescaped
-from foldline.providers.speakers import spoken_by
+from foldline.providers.speakers import named, spoken_by
 
 
 class Speech(Struct, frozen=True, gc=False):
@@ -34,7 +34,7 @@ class Speech(Struct, frozen=True, gc=False):
     role: Role
     text: str
     name: str = ""
-    """The agent that said it, where several answer."""
+    """The agent that said it, where several answer, or the user that has a name."""
 
     @property
     def by(self) -> str:
@@ -116,7 +116,10 @@ def read_span(messages: Iterable[Message], finder: Finder, earlier: Iterable[str
         text = "\n".join(said)
         text = ends(without_reminders(text) if message.role == "user" else text)
         if message.role != "tool":
-            speeches.append(Speech(place, message.role, text, agents[place]))
+            by = agents[place]
+            if message.role == "user" and message.name:
+                by = named(message.name).replace(":", "")
+            speeches.append(Speech(place, message.role, text, by))
         elif text:
             # Text beside, or instead of, the result of a known call is a result too.
             results.append(Result(place, "", text))

@@ -31,6 +31,13 @@ _CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}").fullmatch
 _PARAM = re.compile(r"[A-Za-z0-9_.\[\]-]{1,64}").fullmatch
 _LOST = "previous_response_not_found"
 _LOST_TEXT = re.compile(r"previous response .{0,200}not found", re.IGNORECASE | re.DOTALL).search
+_UNREADABLE = "invalid_encrypted_content"
+# Not every server gives it as a code. What is bound to another conversation is never sent.
+_UNREADABLE_TEXT = re.compile(
+    r"encrypted.content.{0,200}(?:could not be (?:verified|decrypted)|not issued to this caller)"
+    r"|invalid .?signature.? in .?thinking(?!.{0,40}bound to)",
+    re.IGNORECASE | re.DOTALL,
+).search
 # What may raise errors: the SDKs, and the HTTP clients of newer and of older ones.
 _SOURCES = ("openai", "anthropic", "httpx2", "httpx")
 
@@ -92,6 +99,10 @@ def model_error(name: str, *, status: int | None, error: Object) -> ModelError:
     if overflow is not None:
         window, tokens = overflow
         return ContextOverflowError(model=name, window=window, tokens=tokens, status=status)
+    # OpenRouter repeats what the vendor behind it has said.
+    behind = maybe_text(maybe_object(error.get("metadata")).get("raw"))
+    if _UNREADABLE_TEXT(f"{maybe_text(error.get('message'))} {behind}"):
+        codes = tuple(dict.fromkeys((*codes, _UNREADABLE)))
     said = [] if status is None else [f"status {status}"]
     said += [code for code in codes if code != f"{status}"]
     said += [f"param {param}"] if _PARAM(param) else []
@@ -99,6 +110,11 @@ def model_error(name: str, *, status: int | None, error: Object) -> ModelError:
     return ModelError(
         f"{name} failed: {', '.join(said) or 'no reason given'}{advice}", status=status
     )
+
+
+def refuses_reasoning(error: ModelError) -> bool:
+    """Whether a vendor cannot read reasoning that it is sent back: of another account, region or vendor."""
+    return _UNREADABLE in f"{error}"
 
 
 def _codes(error: Object) -> tuple[str, ...]:

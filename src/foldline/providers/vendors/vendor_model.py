@@ -8,8 +8,8 @@ another or at once, so every loop has its own client, made when a call first nee
 import asyncio
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from operator import attrgetter
 from threading import Lock
 from types import MappingProxyType
@@ -30,7 +30,7 @@ from foldline.providers.model import (
     ToolCallDelta,
     ToolDefinition,
 )
-from foldline.providers.vendors.failure import raise_if_failed, sdk_errors
+from foldline.providers.vendors.failure import raise_if_failed, refuses_reasoning, sdk_errors
 
 
 END = "[DONE]"
@@ -43,6 +43,8 @@ _NAMED = frozenset({"input", "max_tokens", "messages", "model", "store", "system
 _JSON, _EVENTS = "application/json", "text/event-stream"
 # Lists that settings extend instead of replacing them.
 _JOINED = ("tools", "include")
+# Reasoning of many long conversations; beyond that each of them is refused once more.
+_MOST_UNREADABLE = 10_000
 _FINISHES: Mapping[str, FinishReason] = {
     "length": "length",
     "max_tokens": "length",
@@ -214,6 +216,24 @@ class WireModel(VendorModel, ABC):
             raise_if_failed(self.name, as_object(decode_json(data), "the response"))
         return True
 
+    # What marks reasoning that the vendor has refused: a conversation goes on without it.
+    _unreadable: frozenset[object] = frozenset()
+
+    def leaves_out(self, error: ModelError, request: ChatRequest) -> bool:
+        """Whether *request* is written without what *error* refuses from now on, and may be sent again."""
+        if not refuses_reasoning(error):
+            return False
+        refused = {*self._thoughts(request)}
+        known = (
+            self._unreadable if len(self._unreadable) < _MOST_UNREADABLE else frozenset[object]()
+        )
+        self._unreadable = known | refused
+        return not refused <= known
+
+    def _thoughts(self, request: ChatRequest) -> Iterable[object]:  # noqa: ARG002
+        """Return what marks each reasoning in *request*, as `_unreadable` has it."""
+        return ()
+
     def _prewarming(self, settings: Mapping[str, object]) -> Object:  # noqa: ARG002
         """Return the settings that ask for no answer; none if the vendor refuses that."""
         return {}
@@ -234,6 +254,17 @@ class WireModel(VendorModel, ABC):
 
     @asynccontextmanager
     async def _asked(self, request: ChatRequest, *, streamed: bool) -> AsyncGenerator[Any, None]:
+        async with AsyncExitStack() as stack:
+            try:
+                reply = await stack.enter_async_context(self._sent(request, streamed=streamed))
+            except ModelError as error:
+                if not self.leaves_out(error, request):
+                    raise
+                reply = await stack.enter_async_context(self._sent(request, streamed=streamed))
+            yield reply
+
+    @asynccontextmanager
+    async def _sent(self, request: ChatRequest, *, streamed: bool) -> AsyncGenerator[Any, None]:
         body = self.body(request, streamed=streamed)
         held = await self._clients.here()
         client = getattr(held, "client", held)

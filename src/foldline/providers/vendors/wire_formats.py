@@ -35,6 +35,7 @@ from foldline.history.formats.responses import (
 )
 from foldline.history.formats.wire import (
     Object,
+    is_list,
     is_object,
     json_text,
     maybe_count,
@@ -57,7 +58,8 @@ from foldline.providers.vendors.cache_marks import mark_anthropic, mark_openai
 from foldline.providers.vendors.vendor_model import END, StreamReader, WireModel, described
 
 
-_SENT_BACK = ("role", "content", "refusal", *REASONING, "reasoning_details", "tool_calls")
+_DETAILS = "reasoning_details"
+_SENT_BACK = ("role", "content", "refusal", *REASONING, _DETAILS, "tool_calls")
 _STRUCTURE = frozenset({"$defs", "$ref", "additionalProperties", "anyOf", "items", "properties"})
 # What a schema may hold for a vendor to promise arguments that fit it.
 _STRICT_KEYS = _STRUCTURE | {"const", "description", "enum", "required", "title", "type"}
@@ -117,6 +119,11 @@ class _OpenAI(WireModel):
         return items
 
 
+def _seal(block: Object) -> object:
+    """Return what a vendor reads of *block*, which is reasoning, or what says that it is unchanged."""
+    return block.get("signature") or block.get("data")
+
+
 class OpenAIChat(_OpenAI):
     """Chat Completions as one model speaks it."""
 
@@ -127,7 +134,10 @@ class OpenAIChat(_OpenAI):
     _reader = _ChatReader
 
     def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: FBT001
-        body: Object = {"messages": self._marked(render_openai_chat(request.messages), request)}
+        items = render_openai_chat(request.messages)
+        if self._unreadable:
+            items = [*map(self._readable, items)]
+        body: Object = {"messages": self._marked(items, request)}
         if request.tools:
             body["tools"] = [
                 {"type": "function", "function": self._function(tool)} for tool in request.tools
@@ -135,6 +145,17 @@ class OpenAIChat(_OpenAI):
         if streamed:
             body["stream_options"] = {"include_usage": True}
         return body
+
+    def _thoughts(self, request: ChatRequest) -> Iterator[object]:
+        # Those of OpenRouter, behind which another vendor may answer each time.
+        for item in render_openai_chat(request.messages):
+            yield from filter(None, map(_seal, maybe_list(item.get(_DETAILS))))
+
+    def _readable(self, item: Object) -> Object:
+        """Return *item* without reasoning of which something is refused."""
+        if self._unreadable.isdisjoint(map(_seal, maybe_list(item.get(_DETAILS)))):
+            return item
+        return {key: item[key] for key in item if key not in {*REASONING, _DETAILS}}
 
     def _function(self, tool: ToolDefinition) -> Object:
         function = described(tool) | {"parameters": dict(tool.parameters)}
@@ -165,7 +186,7 @@ def _reasoning(given: Object) -> str:
 
 def _with_reasoning(message: Message, given: Object) -> Message:
     """Keep the item itself if its reasoning came in a field that the parts do not write."""
-    if not given.get("reasoning") and not given.get("reasoning_details"):
+    if not given.get("reasoning") and not given.get(_DETAILS):
         return message
     item = {
         key: given.get(key) for key in _SENT_BACK if key == "content" or given.get(key) is not None
@@ -232,10 +253,26 @@ class OpenAIResponses(_OpenAI):
     _format = NativeFormat.OPENAI_RESPONSES
     _reader = _ResponsesReader
 
+    def _thoughts(self, request: ChatRequest) -> Iterator[object]:
+        for one in render_openai_responses(request.messages):
+            if one.get("type") == "reasoning":
+                yield one.get("id")
+
+    def _readable(self, items: list[Object]) -> Iterator[Object]:
+        """Yield *items* without reasoning that the model refuses, and what is made of it as text and calls."""
+        is_plain, is_gone = _PLAIN(self._model) is not None, False
+        for one in items:
+            if one.get("type") == "reasoning":
+                is_gone = is_plain or one.get("id") in self._unreadable
+            if not is_gone:
+                yield one
+            elif one.get("type") != "reasoning":
+                yield _without_reasoning(one)
+
     def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: ARG002, FBT001
         items = render_openai_responses(request.messages)
-        if _PLAIN(self._model):
-            items = [_without_reasoning(one) for one in items if one.get("type") != "reasoning"]
+        if _PLAIN(self._model) or self._unreadable:
+            items = [*self._readable(items)]
         body: Object = {"input": self._marked(items, request), "store": self._holds_history}
         if request.service_thread_id is not None:
             body["previous_response_id"] = request.service_thread_id
@@ -340,6 +377,10 @@ class _MessageReader(StreamReader):
         return joined_events(self._events, NativeFormat.ANTHROPIC) if self._is_ended else None
 
 
+def _is_thought(block: Object) -> bool:
+    return block.get("type") in {"thinking", "redacted_thinking"}
+
+
 class AnthropicMessages(WireModel):
     """The Messages API as one model speaks it."""
 
@@ -351,6 +392,8 @@ class AnthropicMessages(WireModel):
 
     def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: ARG002, FBT001
         view = render_anthropic(request.messages)
+        if self._unreadable:
+            view = replace(view, messages=[*self._readable(view.messages)])
         # What a model may think counts as written.
         thinking = maybe_object(request.settings.get("thinking"))
         limit = DEFAULT_MAX_TOKENS + maybe_count(thinking.get("budget_tokens"))
@@ -388,6 +431,23 @@ class AnthropicMessages(WireModel):
             known = asked.get(_COMPARED_MESSAGE) or request.previous_id
             body[_DIAGNOSTICS] = {**asked, _COMPARED_MESSAGE: known}
         return body
+
+    def _thoughts(self, request: ChatRequest) -> Iterator[object]:
+        for item in render_anthropic(request.messages).messages:
+            yield from map(_seal, filter(_is_thought, maybe_list(item["content"])))
+
+    def _readable(self, items: list[Object]) -> Iterator[Object]:
+        for item in items:
+            given = item["content"]
+            left = [
+                one
+                for one in maybe_list(given)
+                if not (_is_thought(one) and _seal(one) in self._unreadable)
+            ]
+            if not is_list(given) or len(left) == len(given):
+                yield item
+            elif left:
+                yield {**item, "content": left}
 
     def _prewarming(self, settings: Mapping[str, object]) -> Object:
         # What the vendor refuses without an answer, and a request without it has another prefix.

@@ -12,9 +12,11 @@ from typing import Any
 
 from foldline.history.formats.openai_chat import OPENAI_CHAT
 from foldline.history.formats.renderings.sending import (
+    EMPTY_NOTE,
     OPENING_NOTE,
     CallIds,
     Original,
+    object_text,
     sent_items,
     tool_name,
     turn_note,
@@ -29,6 +31,8 @@ _SPEAKER = r"[^\s<|\\/>]{1,64}"
 _KINDS = ("function", "custom")
 _SPEAKERS = ("user", "assistant", "system", "developer")
 _PLAIN_SIZE = 2
+# What an answer may have without a content.
+_INSTEAD = ("tool_calls", "audio", "refusal")
 _NOT_VOID = frozenset({"tool_calls", "function_call", "name"})
 
 
@@ -69,7 +73,7 @@ def _append(items: list[dict[str, Any]], item: dict[str, Any]) -> None:
     """Append *item*; calls made in several messages in a row become those of one message."""
     last = items[-1] if items else {}
     if item["role"] != "assistant" or "tool_calls" not in last:
-        items.append(item)
+        items.append(item if _says_something(item) else {**item, "content": EMPTY_NOTE})
         return
     merged = {**last, **item}
     merged["content"] = _joined(last.get("content"), item.get("content"))
@@ -93,7 +97,8 @@ def _valid(item: dict[str, Any], ids: CallIds) -> dict[str, Any]:
     changed = {key: value for key, value in item.items() if value or key not in _NOT_VOID}
     if "name" in changed and not re.fullmatch(_SPEAKER, changed["name"]):
         del changed["name"]
-    if not _says_something(changed):
+    content = changed.get("content")
+    if not content and (content is not None or not any(map(changed.get, _INSTEAD))):
         changed["content"] = ""
     if "tool_calls" in changed and item["role"] == "assistant":
         changed["tool_calls"] = [_valid_call(call, ids) for call in changed["tool_calls"]]
@@ -103,12 +108,15 @@ def _valid(item: dict[str, Any], ids: CallIds) -> dict[str, Any]:
 
 
 def _says_something(item: dict[str, Any]) -> bool:
-    content = item.get("content")
-    if content or content == "":
+    """Whether *item* says something: Kimi and others refuse an answer that was cut off before it did."""
+    if item["role"] != "assistant" or any(map(item.get, _INSTEAD)):
         return True
-    if content is not None or item["role"] != "assistant":
-        return False
-    return any(item.get(key) for key in ("tool_calls", "audio", "refusal"))
+    content = item.get("content")
+    if isinstance(content, str):
+        return bool(content) and not content.isspace()
+    return any(
+        one.get("type") != "text" or str(one.get("text")).strip() for one in listed_blocks(content)
+    )
 
 
 def _valid_call(call: dict[str, Any], ids: CallIds) -> dict[str, Any]:
@@ -120,8 +128,9 @@ def _valid_call(call: dict[str, Any], ids: CallIds) -> dict[str, Any]:
     tool = call.get(kind)
     if is_object(tool):
         tool = {**tool, "name": tool_name(tool.get("name") or "", limit=_NAME_LIMIT)}
-        if kind == "function" and not isinstance(tool.get("arguments"), str):
-            tool["arguments"] = json_text(tool.get("arguments") or {})
+        if kind == "function":
+            given = tool.get("arguments") or {}
+            tool["arguments"] = object_text(given if isinstance(given, str) else json_text(given))
         changed[kind] = tool
     return changed
 

@@ -14,6 +14,7 @@ from foldline.history.formats.renderings.sending import (
     OPENING_NOTE,
     CallIds,
     Original,
+    object_text,
     sent_items,
     tool_name,
 )
@@ -97,6 +98,7 @@ def _valid(item: dict[str, Any], kind: str, ids: CallIds, *, keep_id: bool) -> d
         changed["content"] = ""
     if kind == "function_call":
         changed["name"] = tool_name(item["name"], limit=_NAME_LIMIT)
+        changed["arguments"] = object_text(item["arguments"])
     if isinstance(item.get("call_id"), str):
         give = ids.answer if kind.endswith("_output") else ids.call
         changed["call_id"] = give(item["call_id"])

@@ -7,8 +7,10 @@ from functools import cache
 from hashlib import sha256
 from typing import Any, TypeAlias, TypeGuard, cast
 
+import msgspec
+
 from foldline.history.formats.converter import Converter
-from foldline.history.formats.wire import Object, is_list, is_object
+from foldline.history.formats.wire import Object, is_list, is_object, json_text, object_from_json
 from foldline.history.messages import Message
 
 
@@ -25,7 +27,7 @@ CONTINUES_NOTE = "[The conversation continues.]"
 """What comes between a summary and an answer where speakers have to take turns."""
 
 EMPTY_NOTE = "[empty message]"
-"""What replaces a user message without content if the vendor refuses empty ones."""
+"""What replaces a message without content if vendors refuse empty ones."""
 
 Original: TypeAlias = Callable[[Message], Sequence[dict[str, Any]] | None]
 """Returns the caller's own items for a message that is unchanged, else None."""
@@ -39,6 +41,13 @@ _SPEAKERS = ("user", "assistant")
 # Made into patterns when they are needed, which a start is not.
 _SURROGATE = "[\ud800-\udfff]"
 _NOT_IN_NAMES = "[^a-zA-Z0-9_-]"
+
+
+class _AnyObject(msgspec.Struct):
+    """A JSON object, of which nothing is kept."""
+
+
+_read_object = msgspec.json.Decoder(_AnyObject).decode
 
 
 def sent_items(
@@ -135,6 +144,15 @@ def _has_surrogate(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
+
+
+def object_text(text: str) -> str:
+    """Return *text* if it is a JSON object, which many servers want of arguments; else one with it."""
+    try:
+        _read_object(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return json_text(scrubbed(object_from_json(text)))
+    return text
 
 
 def tool_name(name: str, *, limit: int) -> str:
