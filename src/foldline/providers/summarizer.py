@@ -87,8 +87,9 @@ Your last summary of this record was rejected:
 _WORDS_PER_TOKEN = 0.75
 # Emphasis and heading marks around the first line, and one short line before it, are accepted. Local
 # servers without a parser leave the thoughts of a model in its text, some without their opening tag.
+_THOUGHT_ENDS = r"(?:</(?:think|thinking|analysis)>|\[/THINK\]|<\|channel\|>final<\|message\|>)"
 _BEGINNING = re.compile(
-    r"(?s:.*?</(?:think|thinking|analysis)>\s*+)?(?:[^\n]{0,120}\n)?[\s*_#>`\"]*+"
+    rf"(?s:.*?{_THOUGHT_ENDS}\s*+)?(?:[^\n]{{0,120}}\n)?[\s*_#>`\"]*+"
     + re.escape(FIRST_LINE.rstrip(":"))
     + r"[*_#`\":.]*+",
     re.IGNORECASE,
