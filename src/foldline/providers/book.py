@@ -63,7 +63,7 @@ def names_in(names: Iterable[str]) -> str:
 # What serves a model itself decides how much of it fits: by the name of the server, also as LiteLLM
 # writes it, or by a tag of Ollama's, such as `qwen3:8b`.
 _LOCAL = re.compile(
-    r"(?:ollama|ollama_chat|lmstudio|lm_studio|vllm|hosted_vllm|llamacpp|llamafile)[:/]"
+    r"(?:.*[:/])?(?:ollama|ollama_chat|lmstudio|lm_studio|vllm|hosted_vllm|llamacpp|llamafile)[:/]"
     r"|.*:(?:latest|(?:\d+x)?\d[\d.]*[bm](?!.*-cloud)(?:-.*)?)\Z"
 ).match
 
