@@ -154,8 +154,9 @@ def _tool_parts(fields: dict[str, Any], *, legacy: bool) -> tuple[Part, ...]:
     call_id = as_text_or_none(fields.get("tool_call_id"), "tool_call_id")
     content = fields.get("content")
     parts = _content(content)
-    if call_id is None and not legacy:
-        # It names no call, so it answers none: what a tool said, without a call.
+    if call_id is None and not legacy and "tool_name" not in fields:
+        # It names no call, so it answers none: what a tool said, without a call. With the name of a
+        # tool it is Ollama's, whose calls need no ids: it answers the first one that waits.
         return parts
     response = content if isinstance(content, str) else parts
     return (ToolCallResponsePart(call_id or "", response or ""),)

@@ -19,7 +19,14 @@ from foldline.history.formats.renderings.sending import (
     tool_name,
     turn_note,
 )
-from foldline.history.formats.wire import checked_messages, is_object, json_text, listed_blocks
+from foldline.history.formats.wire import (
+    checked_messages,
+    is_object,
+    json_text,
+    listed_blocks,
+    maybe_object,
+    object_from_json,
+)
 from foldline.history.messages import Message
 
 
@@ -54,7 +61,7 @@ def render_openai_chat(
                 items.append({"role": "user", "content": note})
             last = message
         for item in made:
-            _append(items, _valid(item, ids))
+            _append(items, _valid(item, ids, is_own=original is not None))
     return items or [{"role": "user", "content": OPENING_NOTE}]
 
 
@@ -83,7 +90,7 @@ def _joined(first: Any, second: Any) -> Any:
     return [*listed_blocks(first), *listed_blocks(second)]
 
 
-def _valid(item: dict[str, Any], ids: CallIds) -> dict[str, Any]:
+def _valid(item: dict[str, Any], ids: CallIds, *, is_own: bool) -> dict[str, Any]:
     if (
         item["role"] in _SPEAKERS
         and len(item) == _PLAIN_SIZE
@@ -96,7 +103,9 @@ def _valid(item: dict[str, Any], ids: CallIds) -> dict[str, Any]:
     if not _says_something(changed):
         changed["content"] = ""
     if "tool_calls" in changed and item["role"] == "assistant":
-        changed["tool_calls"] = [_valid_call(call, ids) for call in changed["tool_calls"]]
+        changed["tool_calls"] = [
+            _valid_call(call, ids, is_own=is_own) for call in changed["tool_calls"]
+        ]
     if item["role"] == "tool":
         changed["tool_call_id"] = ids.answer(changed["tool_call_id"])
     return item if changed == item else changed
@@ -111,7 +120,7 @@ def _says_something(item: dict[str, Any]) -> bool:
     return any(item.get(key) for key in ("tool_calls", "audio", "refusal"))
 
 
-def _valid_call(call: dict[str, Any], ids: CallIds) -> dict[str, Any]:
+def _valid_call(call: dict[str, Any], ids: CallIds, *, is_own: bool) -> dict[str, Any]:
     kind = call.get("type") or "function"
     function = None if kind in _KINDS else _as_function(call, kind)
     if function is not None:
@@ -120,10 +129,30 @@ def _valid_call(call: dict[str, Any], ids: CallIds) -> dict[str, Any]:
     tool = call.get(kind)
     if is_object(tool):
         tool = {**tool, "name": tool_name(tool.get("name") or "", limit=_NAME_LIMIT)}
-        if kind == "function" and not isinstance(tool.get("arguments"), str):
-            tool["arguments"] = json_text(tool.get("arguments") or {})
+        arguments, stays = tool.get("arguments"), is_own and has_object(call)
+        if kind == "function" and not isinstance(arguments, str) and not stays:
+            tool["arguments"] = json_text(arguments or {})
         changed[kind] = tool
     return changed
+
+
+def has_object(call: dict[str, Any]) -> bool:
+    """Whether *call* is one of Ollama's own interface: it has no type, and takes an object alone."""
+    return "type" not in call and is_object(maybe_object(call.get("function")).get("arguments"))
+
+
+def with_objects(item: dict[str, Any]) -> dict[str, Any]:
+    """Return *item* with an object for the arguments of each call, as Ollama's own interface takes it."""
+    calls = item.get("tool_calls")
+    return item if not calls else {**item, "tool_calls": [*map(_in_object, calls)]}
+
+
+def _in_object(call: dict[str, Any]) -> dict[str, Any]:
+    function = maybe_object(call.get("function"))
+    arguments = function.get("arguments")
+    if not isinstance(arguments, str):
+        return call
+    return {**call, "function": {**function, "arguments": object_from_json(arguments)}}
 
 
 def _as_function(call: dict[str, Any], kind: str) -> dict[str, Any] | None:
