@@ -154,9 +154,8 @@ def still_reasoned(message: Message, shorter: Message) -> Message:
     `reasoning_content`; what stands there is not compared.
     """
     native = message.native
-    if native is None or native.format is not NativeFormat.OPENAI_CHAT or not shorter.tool_calls:
-        return shorter
-    if not any(item.get(_WANTED) for item in _items(message)):
+    is_wanted = any(item.get(_WANTED) for item in _items(message))
+    if native is None or not is_wanted or not shorter.tool_calls:
         return shorter
     thoughts = [part.content for part in shorter.parts if isinstance(part, ReasoningPart)]
     converter = CONVERTERS[native.format]
