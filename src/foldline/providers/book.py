@@ -91,6 +91,11 @@ def window_of_model(name: str) -> int | None:
     return window or _written(model) or _written(name.strip().lower())
 
 
+def assumed_window(name: str) -> int | None:
+    """Return the window that a model of this name has at its vendor, wherever it runs; None if unknown."""
+    return _written(name.strip().lower())
+
+
 @cache
 def _name() -> re.Pattern[str]:
     # Made when a name is first looked up: it takes longer than all other patterns together.

@@ -10,6 +10,7 @@ from msgspec import structs
 from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError, SummarizerError
 from foldline.history.messages import Message, Usage
+from foldline.providers.book import assumed_window
 from foldline.providers.digest.text import clean
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, window_of
 from foldline.providers.transcript import write_transcript
@@ -166,7 +167,7 @@ class ModelSummarizer:
 
         A reducer needs room for the answer too: `summarizer_window` must be less.
         """
-        return window_of(self._model)
+        return window_of(self._model) or assumed_window(self._model.name)
 
     async def summarize(self, request: SummaryRequest) -> str:
         """
