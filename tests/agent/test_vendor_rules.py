@@ -262,7 +262,7 @@ def test_messages_keep_the_reduction_of_a_list_with_what_another_vendor_lacks() 
 
 
 def test_cleared_calls_go_back_with_reasoning() -> None:
-    """DeepSeek refuses calls without their reasoning, also those whose arguments are not shown."""
+    """DeepSeek refuses calls without reasoning, or without a text as arguments, shortened or not."""
     items: list[Any] = []
     for step in range(12):
         call = {"name": "write", "arguments": f'{{"text": "{"a word " * 600}"}}'}
@@ -274,7 +274,10 @@ def test_cleared_calls_go_back_with_reasoning() -> None:
             {"role": "tool", "tool_call_id": f"c{step}", "content": "written"},
         ]
     view = HistoryReducer(window=6_000).reduce_sync(items).messages
-    found = [one["reasoning_content"] for one in view if "tool_calls" in one]
+    asked = [one for one in view if "tool_calls" in one]
+    found = [one["reasoning_content"] for one in asked]
+    kinds = {type(call["function"]["arguments"]) for one in asked for call in one["tool_calls"]}
 
     assert "[reasoning left out]" in found
     assert all(found)
+    assert kinds == {str}
