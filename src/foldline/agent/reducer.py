@@ -120,15 +120,12 @@ class HistoryReducer:
         """What identifies the reductions made here; those with another fingerprint are not used."""
         self._shared, self._cache = cache, ReductionCache() if cache is None else cache
         self._summary_budget, self._window = summary_budget, summarizer_window
-        known = named_window(model, window)
-        self.model, self.window = model, known or assumed_window(model or "")
-        """The name of the model that is asked, and its window in tokens as far as known, or else assumed."""
-        self._budget_of, self._unfinished = lru_cache(partial(budget_of, config)), UnfinishedFolds()
-        self._costs, self._breakers = (
-            fold_costs(config, model, given),
-            breakers_of(given, self._now),
-        )
-        self.warning = assumption(config, model, known, self._costs)
+        self.model, self.window = model, named_window(model, window) or assumed_window(model or "")
+        """The name of the model that is asked, and its window in tokens, known or else assumed."""
+        self._budget_of = lru_cache(partial(budget_of, config))
+        self._costs = fold_costs(config, model, given)
+        self.warning = assumption(config, model, named_window(model, window), self._costs)
+        self._breakers, self._unfinished = breakers_of(given, self._now), UnfinishedFolds()
 
     def for_model(self, name: str, window: int | None) -> "HistoryReducer":
         """Return this reducer for the model *name*; the window it was given counts first."""
