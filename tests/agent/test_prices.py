@@ -9,6 +9,7 @@ from foldline.agent.agent import Agent
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.messages import Message
 from foldline.providers.digest.summarizer import DigestSummarizer
+from foldline.providers.summarizer import ModelSummarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.reduction.prices import Prices
@@ -80,6 +81,8 @@ SHARE = HistoryReductionConfig(
 )
 WINDOW = "the window of acme:new-model is unknown, so that 128,000 tokens are assumed: set `window`"
 
+LOCAL = "the window of qwen3:8b is unknown, so that 32,768 tokens are assumed: set `window`"
+
 
 @pytest.mark.parametrize(
     ("config", "model", "warnings"),
@@ -90,6 +93,7 @@ WINDOW = "the window of acme:new-model is unknown, so that 128,000 tokens are as
         (HistoryReductionConfig(), "openai:gpt-5-minni", [MISSPELLED]),
         (HistoryReductionConfig(trigger="count"), "acme:new-model", [WINDOW]),
         (HistoryReductionConfig(target_count=20), "acme:new-model", [WINDOW]),
+        (HistoryReductionConfig(target_count=20), "qwen3:8b", [LOCAL]),
         (HistoryReductionConfig(prices=DEAR), "acme:new-model", [WINDOW]),
         (HistoryReductionConfig(prices=DEAR, context_window_size=9_000), "acme:new-model", []),
         (HistoryReductionConfig(enabled=False), "acme:new-model", []),
@@ -116,6 +120,17 @@ def test_one_warning_says_what_is_not_known_of_a_named_model(
         reducer.plan(long_talk(6))
 
     assert caplog.messages == warnings
+
+
+def test_what_is_assumed_of_a_local_model_holds() -> None:
+    """Alone, for an agent and for a summarizer, the window is what its vendor gives the model."""
+    alone = HistoryReducer(model="qwen3:8b")
+    agents = HistoryReducer().for_model("openai-chat:qwen3:8b", None)
+
+    assert (alone.window, agents.window) == (32_768, 32_768)
+    assert "32,768 tokens are assumed" in agents.warning
+    assert ModelSummarizer(ScriptedModel(name="qwen3:8b")).context_window == 32_768
+    assert HistoryReducer(model="qwen3:8b", window=4_096).window == 4_096
 
 
 @pytest.mark.parametrize(

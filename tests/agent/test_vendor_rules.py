@@ -259,3 +259,25 @@ def test_messages_keep_the_reduction_of_a_list_with_what_another_vendor_lacks() 
 
     assert (kept.event.earlier, lost.event.earlier) == ("used", "other_messages")
     assert check_openai_chat(render_openai_chat(kept.messages)) == ()
+
+
+def test_cleared_calls_go_back_with_reasoning() -> None:
+    """DeepSeek refuses calls without reasoning, or without a text as arguments, shortened or not."""
+    items: list[Any] = []
+    for step in range(12):
+        call = {"name": "write", "arguments": f'{{"text": "{"a word " * 600}"}}'}
+        calls = [{"id": f"c{step}", "type": "function", "function": call}]
+        thought = {"reasoning_content": "I write.", "tool_calls": calls}
+        items += [
+            {"role": "user", "content": f"Write file {step}."},
+            {"role": "assistant", "content": "", **thought},
+            {"role": "tool", "tool_call_id": f"c{step}", "content": "written"},
+        ]
+    view = HistoryReducer(window=6_000).reduce_sync(items).messages
+    asked = [one for one in view if "tool_calls" in one]
+    found = [one["reasoning_content"] for one in asked]
+    kinds = {type(call["function"]["arguments"]) for one in asked for call in one["tool_calls"]}
+
+    assert "[reasoning left out]" in found
+    assert all(found)
+    assert kinds == {str}

@@ -11,12 +11,13 @@ from foldline.history.formats.anthropic import from_anthropic, to_anthropic
 from foldline.history.formats.openai_chat import from_openai_chat, to_openai_chat
 from foldline.history.formats.openai_responses import from_openai_responses, to_openai_responses
 from foldline.history.messages import Message, Native, NativeFormat
-from foldline.history.parts import CompactionPart, ReasoningPart
+from foldline.history.parts import CompactionPart, Part, ReasoningPart, ToolCallPart
 from foldline.history.signed import (
     bound,
     is_signed,
     only_sealed,
     sendable,
+    still_reasoned,
     without_signed,
 )
 
@@ -286,3 +287,48 @@ def test_each_message_of_an_answer_is_bound() -> None:
 
     assert sendable([ASKED, first, second], OPENING) == (ASKED, first, second)
     assert kept([ASKED, answer(SAID), second]) == [False, False]
+
+
+LONG_CALL = {**ASKS, "function": {"name": "write", "arguments": '{"text": "a"}'}}
+
+
+@pytest.mark.parametrize(
+    ("kept", "sent"),
+    [((), "[reasoning left out]"), ((ReasoningPart("hm"),), "hm")],
+)
+def test_shorter_calls_keep_their_reasoning(kept: tuple[Part, ...], sent: str) -> None:
+    """Calls go back with the field that DeepSeek wants, and a note in it if it is not shown."""
+    item = {
+        "role": "assistant",
+        "content": "",
+        "reasoning_content": "hm",
+        "tool_calls": [LONG_CALL],
+    }
+    (message,) = from_openai_chat([item])
+    shorter = replace(message, parts=(*kept, ToolCallPart("c1", "write", "{}")), native=None)
+    found = still_reasoned(message, shorter)
+
+    function = {"name": "write", "arguments": "{}"}
+    (back,) = to_openai_chat([found])
+    assert (back["reasoning_content"], back["tool_calls"]) == (
+        sent,
+        [{**ASKS, "function": function}],
+    )
+    assert found.parts == (ReasoningPart(sent), *shorter.parts[len(kept) :])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"content": "so", "reasoning_content": "hm"},
+        {"content": "", "tool_calls": [LONG_CALL], "reasoning": "hm"},
+        {"content": "", "tool_calls": [LONG_CALL]},
+    ],
+)
+def test_other_shorter_answers_get_none(given: dict[str, Any]) -> None:
+    """An answer without calls, and one without that field, is sent without reasoning."""
+    (message,) = from_openai_chat([{"role": "assistant", **given}])
+    shorter = replace(message, parts=message.parts[-1:], native=None)
+
+    assert still_reasoned(message, shorter) is shorter
+    assert still_reasoned(shorter, shorter) is shorter

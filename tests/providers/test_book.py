@@ -33,6 +33,7 @@ WINDOWS = [
     ("mistral:mistral-medium-3.5", 256_000),
     ("grok:grok-4.1-fast", 1_000_000),
     ("groq:openai/gpt-oss-120b", 131_072),
+    ("gpt-oss:120b-cloud", 131_072),
     # Newer than the book: the window of the family.
     ("anthropic:claude-haiku-4-9", 200_000),
     ("openai:gpt-5.9", 400_000),
@@ -54,9 +55,22 @@ def test_an_unknown_model_has_no_window(name: str) -> None:
     assert window_of_model(name) is None
 
 
-def test_a_local_model_has_no_window() -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "ollama:gemma-3",
+            "ollama/llama3.1",
+            "hosted_vllm/qwen3-32b",
+            "qwen3:8b",
+            "gpt-oss:latest",
+        ),
+        *("openai-chat:llama3.1:8b-instruct-q4_K_M", "mixtral:8x7b", "deepseek-r1:1.5b"),
+    ],
+)
+def test_a_local_model_has_no_window(name: str) -> None:
     """The server that runs a model decides how much it reads, not the model."""
-    assert window_of_model("ollama:gemma-3") is None
+    assert window_of_model(name) is None
 
 
 def test_the_list_of_prices_comes_first() -> None:

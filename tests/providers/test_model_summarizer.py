@@ -115,6 +115,8 @@ def test_secrets_and_long_results_stay_in_the_process() -> None:
         f"Here it is:\n\n{FIRST_LINE}\nAll is well.\n\n{LAST_LINE}\nTell me what to change.",
         f"<think>\nFirst line:\n{FIRST_LINE}\n</think>\n\n{FIRST_LINE}\nAll is well.\n{LAST_LINE}",
         f"It is short.\n</think>\n{FIRST_LINE}\nAll is well.\n{LAST_LINE}",
+        f"[THINK]It is\nshort.[/THINK]{FIRST_LINE}\nAll is well.\n{LAST_LINE}",
+        f"It is\nshort.<|end|><|channel|>final<|message|>{FIRST_LINE}\nAll is well.\n{LAST_LINE}",
         f"<analysis>\nIt is short.\n</analysis>\n<summary>\n{FIRST_LINE}\nAll is well.\n{LAST_LINE}\n</summary>",
         Message(
             role="assistant",

@@ -36,6 +36,7 @@ from foldline.checks import expect
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
+from foldline.providers.book import assumed_window
 from foldline.providers.digest import DIGEST
 from foldline.providers.model import ChatRequest, Summarizer
 from foldline.reduction.active import rebound
@@ -119,17 +120,18 @@ class HistoryReducer:
         """What identifies the reductions made here; those with another fingerprint are not used."""
         self._shared, self._cache = cache, ReductionCache() if cache is None else cache
         self._summary_budget, self._window = summary_budget, summarizer_window
-        self.model, self.window = model, named_window(model, window)
-        """The name of the model that is asked, and its window in tokens; None if it is unknown."""
+        self.model, self.window = model, named_window(model, window) or assumed_window(model or "")
+        """The name of the model that is asked, and its window in tokens, known or else assumed."""
         self._budget_of = lru_cache(partial(budget_of, config))
         self._costs = fold_costs(config, model, given)
-        self.warning = assumption(config, model, self.window, self._costs)
+        self.warning = assumption(config, model, named_window(model, window), self._costs)
         self._breakers, self._unfinished = breakers_of(given, self._now), UnfinishedFolds()
 
     def for_model(self, name: str, window: int | None) -> "HistoryReducer":
         """Return this reducer for the model *name*; the window it was given counts first."""
         made = copy(self)
-        made.model, made.window = name, self.window or window
+        known = self.window or window
+        made.model, made.window = name, known or assumed_window(name)
         costs = fold_costs(self.config, name, self.summarizers)
         if costs is not None:
             from foldline.agent.riding import may_ride  # noqa: PLC0415 - what has no prices does without
@@ -141,7 +143,7 @@ class HistoryReducer:
         made.warning = assumption(
             self.config,
             None if is_scripted else name,
-            made.window,
+            known,
             costs,
             # A model of the caller's own is on no list of prices.
             is_listed=":" in name and not is_scripted,

@@ -24,8 +24,9 @@ from foldline.agent.written_view import (
 )
 from foldline.history.formats import CONVERTERS
 from foldline.history.formats.objects import plain
+from foldline.history.formats.renderings.openai_chat import has_object, with_objects
 from foldline.history.formats.renderings.sending import only_text
-from foldline.history.formats.wire import is_list, is_object
+from foldline.history.formats.wire import is_list, is_object, maybe_list, maybe_object
 from foldline.history.messages import Message, NativeFormat
 
 
@@ -88,7 +89,7 @@ class Writing(Struct, frozen=True, eq=False):
         rest, front = view[start.messages :], shown(start.steps, self.kept)
         sources = _Sources(self, rest)
         made = start.writer(rest, original=sources.of, opens=known is None)
-        written = sources.put_together(made.items, rest)
+        written = sources.put_together(sources.in_objects(made.items, rest), rest)
         keeps_ids = self._keeps_ids(view, len(front) + len(written))
         size, new = (0, rest) if known is None else (known.size, view[len(known.view) :])
         ids = sources.ids(new, size, start.ids)
@@ -155,6 +156,20 @@ class _Sources:
         if at not in self._pieces:
             self._pieces[at] = self._split(self._item(at))
         return [self._pieces[at][index - bisect_left(places, at)]]
+
+    def in_objects(self, written: list[_Dict], view: Sequence[Message]) -> list[_Dict]:
+        """Return *written* with objects as arguments where a call of *view* is new, if the list has such."""
+        is_new = any(one.tool_calls and id(one) not in self._indexes for one in view)
+        return [*map(with_objects, written)] if is_new and self._has_objects() else written
+
+    def _has_objects(self) -> bool:
+        if self._items.made.wire is not NativeFormat.OPENAI_CHAT:
+            return False
+        for one in self._items.kept:
+            calls = one.get("tool_calls") if is_object(one) else getattr(one, "tool_calls", None)
+            if calls:
+                return has_object(maybe_object(maybe_list(plain(one).get("tool_calls"))[0]))
+        return False
 
     def put_together(self, written: list[_Dict], view: Sequence[Message]) -> list[_Dict]:
         """Return *written* with the items that were read as several messages, all of *view*."""

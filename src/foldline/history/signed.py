@@ -24,8 +24,11 @@ from foldline.history.digest import chain_digest
 from foldline.history.formats import CONVERTERS
 from foldline.history.formats.wire import Object, listed_blocks, maybe_object
 from foldline.history.messages import Message, NativeFormat
-from foldline.history.parts import CompactionPart
+from foldline.history.parts import CompactionPart, ReasoningPart
 
+
+REASONING_NOTE = "[reasoning left out]"
+"""What a view has in the place of reasoning that it does not show."""
 
 PREFIX_KEY = "bound_to"
 """The metadata key for a hash of the request that signed thinking answers."""
@@ -38,7 +41,8 @@ _FIELDS: Mapping[NativeFormat, tuple[str, ...]] = MappingProxyType(
     }
 )
 # What says the same without a signature.
-_WORDS = ("reasoning", "reasoning_content")
+_WANTED = "reasoning_content"
+_WORDS = ("reasoning", _WANTED)
 _SAYS = ("content", "tool_calls", "refusal", "audio")
 # Models that sign their thinking, or need it back, without binding it to what is before it.
 _FREE = r"claude-(?:[a-z]+-)?[1-4]\b|deepseek|glm|kimi|minimax|qwen"
@@ -140,6 +144,24 @@ def only_sealed(message: Message) -> Message | None:
                 alone = {**item, "content": [block]} if block is not item else item
                 return CONVERTERS[native.format].said_by(message, [alone])
     return None
+
+
+def still_reasoned(message: Message, shorter: Message) -> Message:
+    """
+    Return *shorter*, a form of *message*, with reasoning if its vendor wants calls back with theirs.
+
+    DeepSeek, Kimi and others refuse a request that has the calls of a model that thinks without
+    `reasoning_content`; what stands there is not compared.
+    """
+    native = message.native
+    is_wanted = any(item.get(_WANTED) for item in _items(message))
+    if native is None or not is_wanted or not shorter.tool_calls:
+        return shorter
+    thoughts = [part.content for part in shorter.parts if isinstance(part, ReasoningPart)]
+    converter = CONVERTERS[native.format]
+    items = converter.build(shorter)
+    said = {**items[-1], _WANTED: "".join(thoughts) or REASONING_NOTE}
+    return converter.said_by(shorter, [*items[:-1], said])
 
 
 def _items(message: Message) -> list[Object]:

@@ -60,15 +60,19 @@ def names_in(names: Iterable[str]) -> str:
     return "(?:^|[/:.])({})(?![a-z0-9/])".format("|".join(longest))
 
 
-# What serves a model itself decides how much of it fits.
-_LOCAL = frozenset({"ollama", "ollama_chat", "lmstudio", "lm_studio", "vllm", "llamacpp"})
+# What serves a model itself decides how much of it fits: by the name of the server, also as LiteLLM
+# writes it, or by a tag of Ollama's, such as `qwen3:8b`.
+_LOCAL = re.compile(
+    r"(?:.*[:/])?(?:ollama|ollama_chat|lmstudio|lm_studio|vllm|hosted_vllm|llamacpp|llamafile)[:/]"
+    r"|.*:(?:latest|(?:\d+x)?\d[\d.]*[bm](?!.*-cloud)(?:-.*)?)\Z"
+).match
 
 
 def parted(name: str) -> tuple[str, str]:
     """Return the vendor, which may be empty, and the model of a name; no model if it runs locally."""
     name = name.strip().lower()
     vendor, model = name.split(":", 1) if ":" in name else ("", name)
-    return (vendor, "") if vendor in _LOCAL else (vendor, model)
+    return (vendor, "") if _LOCAL(name) else (vendor, model)
 
 
 def window_of_model(name: str) -> int | None:
@@ -85,6 +89,11 @@ def window_of_model(name: str) -> int | None:
     known = listed_model(model, vendor)
     window = None if known is None else known.context_window
     return window or _written(model) or _written(name.strip().lower())
+
+
+def assumed_window(name: str) -> int | None:
+    """Return the window that a model of this name has at its vendor, wherever it runs; None if unknown."""
+    return _written(name.strip().lower())
 
 
 @cache

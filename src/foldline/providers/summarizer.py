@@ -10,6 +10,7 @@ from msgspec import structs
 from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError, SummarizerError
 from foldline.history.messages import Message, Usage
+from foldline.providers.book import assumed_window
 from foldline.providers.digest.text import clean
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, window_of
 from foldline.providers.transcript import write_transcript
@@ -87,8 +88,9 @@ Your last summary of this record was rejected:
 _WORDS_PER_TOKEN = 0.75
 # Emphasis and heading marks around the first line, and one short line before it, are accepted. Local
 # servers without a parser leave the thoughts of a model in its text, some without their opening tag.
+_THOUGHT_ENDS = r"(?:</(?:think|thinking|analysis)>|\[/THINK\]|<\|channel\|>final<\|message\|>)"
 _BEGINNING = re.compile(
-    r"(?s:.*?</(?:think|thinking|analysis)>\s*+)?(?:[^\n]{0,120}\n)?[\s*_#>`\"]*+"
+    rf"(?s:.*?{_THOUGHT_ENDS}\s*+)?(?:[^\n]{{0,120}}\n)?[\s*_#>`\"]*+"
     + re.escape(FIRST_LINE.rstrip(":"))
     + r"[*_#`\":.]*+",
     re.IGNORECASE,
@@ -165,7 +167,7 @@ class ModelSummarizer:
 
         A reducer needs room for the answer too: `summarizer_window` must be less.
         """
-        return window_of(self._model)
+        return window_of(self._model) or assumed_window(self._model.name)
 
     async def summarize(self, request: SummaryRequest) -> str:
         """

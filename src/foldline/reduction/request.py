@@ -94,12 +94,18 @@ class SummaryRequest(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def parsed(self) -> tuple[Message, ...]:
-        """The messages, with calls that an answer has in its text as calls, and what answers them as results."""
+        """
+        The messages, with what an answer has in its text beside it as what it is.
+
+        Those are calls, what answers them as results, and what the model has thought.
+        """
         from foldline.reduction.text_calls import with_text_calls  # noqa: PLC0415 - a hit does without
+        from foldline.reduction.thoughts import with_thoughts  # noqa: PLC0415 - the same
 
         # Of the lead only its calls are used.
         is_first = bool(self.lead) or not self.earlier
-        return with_text_calls(self.messages, is_first=is_first, lead=self.lead)
+        messages = tuple(map(with_thoughts, self.messages))
+        return with_text_calls(messages, is_first=is_first, lead=self.lead)
 
     def but(self, **asked: object) -> "SummaryRequest":
         """Return a request with the same to read that is *asked* otherwise, parsed if this one is."""

@@ -31,7 +31,7 @@ from foldline.history.parts import (
     texts_in,
 )
 from foldline.history.served import is_of_program
-from foldline.history.signed import only_sealed
+from foldline.history.signed import REASONING_NOTE, only_sealed, still_reasoned
 from foldline.history.tokens import TokenCounter, count_message
 
 
@@ -200,13 +200,13 @@ def shown(message: Message, entry: Shortened) -> Message:
     parts = message.parts if entry.media else tuple(_plain(message.parts))
     parts = _outline(parts, short) if entry.outline else tuple(_short(parts, short))
     # A vendor's own item would still hold everything.
-    return replace(message, parts=parts, native=None)
+    return still_reasoned(message, replace(message, parts=parts, native=None))
 
 
 def _plain(parts: Sequence[Part]) -> Iterator[Part]:
     """Give *parts* without reasoning, and with notes in place of what is not text."""
     if all(isinstance(part, ReasoningPart) for part in parts):
-        yield TextPart("[reasoning left out]")
+        yield TextPart(REASONING_NOTE)
     for part in parts:
         match part:
             case CompactionPart(content=text):

@@ -36,6 +36,7 @@ def blocks(*kinds: str, role: str = "user") -> dict[str, Any]:
         (blocks("tool_use", role="assistant"), ANTHROPIC),
         (blocks("tool_result"), ANTHROPIC),
         (blocks("text", "thinking", role="assistant"), ANTHROPIC),
+        ({"role": "assistant", "content": [{"type": "thinking", "thinking": []}]}, CHAT),
         (blocks("image"), ANTHROPIC),
         (blocks("file"), CHAT),
         (blocks("refusal", role="assistant"), CHAT),

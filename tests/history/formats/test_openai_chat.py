@@ -61,6 +61,12 @@ ORDINARY: list[dict[str, Any]] = [
     },
 ]
 
+
+def thoughts(*said: str) -> dict[str, Any]:
+    """Return what a model of Mistral thinks, as it writes that."""
+    return {"type": "thinking", "thinking": [{"type": "text", "text": one} for one in said]}
+
+
 READ: list[tuple[dict[str, Any], str, tuple[Part, ...]]] = [
     ({"role": "developer", "content": "x"}, "system", (TextPart("x"),)),
     ({"role": "user", "content": None}, "user", ()),
@@ -74,6 +80,11 @@ READ: list[tuple[dict[str, Any], str, tuple[Part, ...]]] = [
     ),
     (
         {"role": "assistant", "reasoning_content": "hm", "content": "so"},
+        "assistant",
+        (ReasoningPart("hm"), TextPart("so")),
+    ),
+    (
+        {"role": "assistant", "content": [thoughts("h", "m"), {"type": "text", "text": "so"}]},
         "assistant",
         (ReasoningPart("hm"), TextPart("so")),
     ),

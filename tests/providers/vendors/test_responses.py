@@ -167,6 +167,32 @@ def test_reasoning_is_read_and_sent_back(vendor: VendorServer, key: str, streams
     }
 
 
+@pytest.mark.parametrize("streams", [False, True])
+def test_blocks_of_mistral_are_read_and_sent_back(vendor: VendorServer, streams: bool) -> None:
+    """What a model of Mistral thinks in its content is reasoning, no word of the answer is lost."""
+
+    def thinking(text: str) -> dict[str, Any]:
+        return {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
+
+    model, said = opened(vendor, CHAT), [thinking("I think"), {"type": "text", "text": "so be it"}]
+    if streams:
+        turned = [thinking("ink"), {"type": "text", "text": "so"}]
+        pieces = [[thinking("I th")], turned, " be it"]
+        vendor.answers = [chunks(*({"content": one} for one in pieces))]
+        (found,) = ask_stream(model, request_of(QUESTION))
+        thoughts, texts = [ReasoningDelta("I th"), ReasoningDelta("ink")], ["so", " be it"]
+        assert found.deltas == [*thoughts, *map(TextDelta, texts)]
+        response = found.response
+    else:
+        vendor.answers = [chat(content=said)]
+        (response,) = ask(model, request_of(QUESTION))
+    vendor.answers = [chat(content="yes")]
+    ask(model, request_of(QUESTION, *response.messages, Message.user("y")))
+
+    assert response.messages[0].parts == (ReasoningPart("I think"), TextPart("so be it"))
+    assert vendor.asked[1].body["messages"][1] == {"role": "assistant", "content": said}
+
+
 def test_reasoning_details_grow(vendor: VendorServer) -> None:
     """The reasoning items of OpenRouter, in pieces, are put together and sent back whole."""
     text = {"type": "reasoning.text", "index": 0}

@@ -36,7 +36,7 @@ _KEYS = _by_word(
     (_ANTHROPIC, "stop_reason"),
 )
 BLOCKS = _by_word(
-    (_CHAT, "file image_url"),
+    (_CHAT, "file image_url thoughts"),
     (_OPENAI, "input_audio refusal"),
     (_RESPONSES, "input_text output_text input_image input_file"),
     (_ANTHROPIC, "compaction container_upload document image redacted_thinking search_result"),
@@ -141,6 +141,9 @@ def _of_blocks(content: object, formats: _Formats) -> _Formats:
             # Most are dictionaries, and to ask for a mapping takes much longer.
             is_object = type(block) is dict or isinstance(block, Mapping)
             kind = block.get("type") if is_object else None
+            if kind == "thinking" and is_list(block.get("thinking")):
+                # Mistral's; Anthropic has a text there.
+                kind = "thoughts"
             if kind != "text" and (found := BLOCKS.get(str(kind))) is not None:
                 # They are all of vendors.
                 formats = found if formats is _VENDORS else formats & found

@@ -30,7 +30,9 @@ from foldline.history.formats.wire import (
     is_elsewhere,
     is_object,
     json_text,
+    maybe_list,
     maybe_object,
+    maybe_text,
     media_from_url,
     plain_message,
     speaker,
@@ -152,8 +154,9 @@ def _tool_parts(fields: dict[str, Any], *, legacy: bool) -> tuple[Part, ...]:
     call_id = as_text_or_none(fields.get("tool_call_id"), "tool_call_id")
     content = fields.get("content")
     parts = _content(content)
-    if call_id is None and not legacy:
-        # It names no call, so it answers none: what a tool said, without a call.
+    if call_id is None and not legacy and "tool_name" not in fields:
+        # It names no call, so it answers none: what a tool said, without a call. With the name of a
+        # tool it is Ollama's, whose calls need no ids: it answers the first one that waits.
         return parts
     response = content if isinstance(content, str) else parts
     return (ToolCallResponsePart(call_id or "", response or ""),)
@@ -165,7 +168,7 @@ def _assistant_parts(fields: dict[str, Any]) -> tuple[Part, ...]:
     if isinstance(reasoning, str):
         # Not OpenAI's own field, but that of several compatible vendors.
         parts.append(ReasoningPart(reasoning))
-    parts.extend(_content(fields.get("content")))
+    parts.extend(_said(fields.get("content")))
     refusal = as_text_or_none(fields.get("refusal"), "refusal")
     if refusal is not None:
         parts.append(TextPart(refusal))
@@ -176,6 +179,21 @@ def _assistant_parts(fields: dict[str, Any]) -> tuple[Part, ...]:
         parts.append(FilePart("audio", as_text_or_none(audio.get("id"), "audio.id") or ""))
     parts.extend(_calls(fields))
     return tuple(parts)
+
+
+def _said(content: Any) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (TextPart(content),)
+    blocks = blocks_in(content, "content")
+    return tuple(_thought(block) or _content_part(block, field) for block, field in blocks)
+
+
+def _thought(block: dict[str, Any]) -> Part | None:
+    """Return what a model of Mistral thinks, which is a block of its content; None for another one."""
+    if block.get("type") != "thinking":
+        return None
+    said = map(maybe_object, maybe_list(block.get("thinking")))
+    return ReasoningPart("".join(maybe_text(one.get("text")) for one in said))
 
 
 def _calls(fields: dict[str, Any]) -> Iterable[ToolCallPart]:

@@ -20,6 +20,7 @@ from foldline.history.formats.wire import (
     Object,
     as_list,
     as_object,
+    is_list,
     maybe_count,
     maybe_list,
     maybe_object,
@@ -33,7 +34,10 @@ from foldline.history.messages import Message, NativeFormat, Usage
 REASONING = ("reasoning_content", "reasoning")
 """The fields of Chat Completions that vendors write reasoning in."""
 
-_TEXTS = ("content", "refusal", *REASONING)
+THOUGHTS = "thinking"
+"""The field of a delta in which `ChatStream` gives what a model of Mistral thinks: a block of its content."""
+
+_TEXTS = ("content", "refusal", *REASONING, THOUGHTS)
 _UNSAID: Object = {"role": "assistant", "content": None}
 _GROWING = frozenset({"text", "summary", "data", "signature"})
 _ARGUMENTS = {"function": "arguments", "custom": "input"}
@@ -193,7 +197,7 @@ class ChatStream:
         self._response |= {key: event[key] for key in ("id", "model", "usage") if event.get(key)}
         choice = first_choice(event)
         self.finish = maybe_text(choice.get("finish_reason")) or self.finish
-        delta = maybe_object(choice.get("delta"))
+        delta = _in_fields(maybe_object(choice.get("delta")))
         for key in _TEXTS:
             if isinstance(delta.get(key), str) and (delta[key] or key == "content"):
                 self._said.setdefault(key, []).append(delta[key])
@@ -239,12 +243,29 @@ class ChatStream:
     def whole(self) -> Object:
         """Return what the vendor would have sent without streaming."""
         message = _UNSAID | {key: "".join(pieces) for key, pieces in self._said.items()}
+        if thought := message.pop(THOUGHTS, ""):
+            said = [{"type": "text", "text": message["content"]}] if message["content"] else []
+            block = {"type": THOUGHTS, THOUGHTS: [{"type": "text", "text": thought}]}
+            message["content"] = [block, *said]
         if self._details:
             message["reasoning_details"] = self._details
         if self._calls:
             message["tool_calls"] = list(map(_whole_call, self._calls))
         choice = {"message": message, "finish_reason": self.finish or None}
         return {**self._response, "choices": [choice]}
+
+
+def _in_fields(delta: Object) -> Object:
+    """Return *delta* with the blocks of its content, as Mistral writes them, in fields of their own."""
+    blocks = delta.get("content")
+    if not is_list(blocks):
+        return delta
+    thought, said = "", ""
+    for block in map(maybe_object, blocks):
+        said += maybe_text(block.get("text"))
+        inner = map(maybe_object, maybe_list(block.get(THOUGHTS)))
+        thought += "".join(maybe_text(one.get("text")) for one in inner)
+    return {**delta, "content": said, THOUGHTS: thought}
 
 
 def _whole_call(pieces: dict[str, list[str]]) -> Object:

@@ -5,7 +5,8 @@ A vendor's error may repeat the request, and with it the conversation or a key. 
 codes and the parameter that it names are kept; its text is only read for what it says about an
 overflow, and logged at DEBUG.
 
-Source: the error references of the vendors, and the texts of vLLM, llama.cpp, LM Studio and Ollama.
+Source: the error references of the vendors, and the texts of vLLM, SGLang, llama.cpp, LM Studio,
+Ollama, LiteLLM and OpenRouter.
 """
 
 import logging
@@ -42,8 +43,8 @@ _UNREADABLE_TEXT = re.compile(
 _SOURCES = ("openai", "anthropic", "httpx2", "httpx")
 
 _OVERFLOW = re.compile(
-    "(?:context_length|context_window|model_context_window)_exceeded|exceed_context_size_error"
-    "|request_too_large"
+    "(?:context|context_length|context_window|model_context_window)_exceeded"
+    "|exceed_context_size_error|model_max_prompt_tokens_exceeded|request_too_large"
 ).fullmatch
 _TOO_LARGE = 413
 _NOT_FOUND = 404
@@ -55,29 +56,48 @@ _ADVICE = (
 _UNRELATED = frozenset({401, 402, 403, 404, 429})
 _T = r"(?:about )?(?P<tokens>\d[\d,]{0,14})"
 _W = r"(?P<window>\d[\d,]{0,14})"
+_SENT = rf"\b(?:request|requested|prompt|input)\b[^.\d]{{0,20}}{_T}(?: tokens)?\)?"
+_MOST = rf"(?:maximum|reached) context length (?:is|of) {_W} tokens"
 _NUMBERED = tuple(
     re.compile(text, re.IGNORECASE | re.DOTALL)
     for text in (
         rf"prompt is too long: {_T}(?: tokens > |, model maximum context length: ){_W}",
         rf"input token count \(?{_T}\)? exceeds the maximum number of tokens allowed \(?{_W}",
-        rf"request \({_T} tokens\) exceeds the available context size \({_W} tokens",
+        rf"{_SENT} (?:exceeds?|is longer than) [^.,\d]{{0,30}}(?:context|length)[^.,\d]{{0,15}}{_W}",
+        rf"(?:prompt token count of|number of tokens) {_T} exceeds the (?:limit of|maximum) {_W}",
         rf"prompt \(length {_T}\) is longer than the maximum model length of {_W}",
         rf"prompt contains {_T} tokens.{{0,60}} too large for model with {_W} maximum",
         rf"current length is {_T} while limit is {_W}",
         rf"keep the first {_T} tokens when context.{{0,120}}context length of only {_W}",
-        rf"maximum context length is {_W} tokens.{{0,80}}(?:in|requested|has) {_T} (?:input )?tokens",
+        rf"n_keep:? \(?{_T}\)? ?>= n_ctx:? \(?{_W}",
+        rf"{_MOST}.{{0,80}}(?:in|requested|has|total of) {_T} (?:input )?tokens",
+        rf"limit of {_W} tokens\. your messages resulted in {_T} tokens",
+        rf"model token limit: {_W} \(requested: {_T}",
+        rf"tokens per minute \(TPM\): limit {_W}, requested {_T}",
+        rf"must have less than {_W} tokens\. given: {_T}",
         rf"maximum prompt length is {_W} but the request contains {_T} tokens",
         rf"max input tokens: {_W}, request input token count: {_T}",
         rf"cannot exceed {_W} - received {_T}",
         rf"must be <= {_W}\. given: {_T}",
         rf"exceed context limit: {_T} \+ (?P<more>\d{{1,15}}) > {_W}",
+        # How long the request was is not said, or where counting has stopped.
+        rf"{_MOST}.{{0,40}}requested (?P<answer>\d{{1,15}}) output tokens",
+        _MOST,
+        rf"exceeds the maximum number of tokens allowed \({_W}",
+        rf"model token limit: {_W}",
+        rf"range of input length should be \[1, {_W}\]",
     )
 )
 _NUMBERLESS = re.compile(
-    r"prompt is too long|prompt too long|input is too long for requested model"
+    r"prompt is too long|prompt too long|prompt exceeds max length|input is too long for requested model"
     r"|exceeds? the (?:available )?context (?:size|window|length)|maximum context length"
     r"|exceed(?:ed|s)? (?:the )?max(?:imum)? context length|too many input tokens"
-    r"|exceeds the maximum number of (?:input )?tokens|context window exceeds limit",
+    r"|exceeds the maximum number of (?:input )?tokens|context window exceeds limit"
+    r"|number of input tokens exceeds maximum length"
+    r"|context size has been exceeded|greater than the context length|ContextWindowExceededError"
+    r"|reduce the length of the (?:messages|prompt|input)"
+    # Ollama has cut the beginning of the request, its user message too (ollama issue 18107).
+    r"|no user query found in messages",
     re.IGNORECASE,
 ).search
 
@@ -127,15 +147,23 @@ def read_overflow(*, status: int | None, codes: tuple[str, ...], error: Object) 
     """Return what *error*, the vendor's own, says about an overflow; None for other failures."""
     if status in _UNRELATED:
         return None
-    text = maybe_text(error.get("message"))
+    text = maybe_text(error.get("message")) + _passed_on(error)
     for found in filter(None, (pattern.search(text) for pattern in _NUMBERED)):
         numbers = {key: int(said.replace(",", "")) for key, said in found.groupdict().items()}
-        return numbers["window"], numbers["tokens"] + numbers.get("more", 0)
+        tokens = numbers.get("tokens", 0) + numbers.get("more", 0)
+        # What an answer may have is no room for the request.
+        return max(1, numbers["window"] - numbers.get("answer", 0)), tokens or None
     if status != _TOO_LARGE and not any(map(_OVERFLOW, codes)) and not _NUMBERLESS(text):
         return None
     # llama.cpp names both beside its text.
     window, tokens = maybe_count(error.get("n_ctx")), maybe_count(error.get("n_prompt_tokens"))
     return window or None, tokens or None
+
+
+def _passed_on(error: Object) -> str:
+    """Return what a gateway (OpenRouter) passes on of the vendor behind it."""
+    raw = maybe_object(error.get("metadata")).get("raw")
+    return f"\n{raw}" if raw else ""
 
 
 def error_of(body: object) -> Object:

@@ -28,6 +28,7 @@ from foldline.history.formats.renderings import (
 )
 from foldline.history.formats.responses import (
     REASONING,
+    THOUGHTS,
     ChatStream,
     anthropic_usage,
     first_choice,
@@ -97,7 +98,7 @@ class _ChatReader(StreamReader):
             self._is_ended = True
             return
         delta, calls = self._stream.take(event)
-        if thought := _reasoning(delta):
+        if thought := _reasoning(delta) or maybe_text(delta.get(THOUGHTS)):
             yield ReasoningDelta(thought)
         for key in ("content", "refusal"):
             if piece := maybe_text(delta.get(key)):

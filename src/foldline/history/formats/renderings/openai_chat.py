@@ -21,7 +21,14 @@ from foldline.history.formats.renderings.sending import (
     tool_name,
     turn_note,
 )
-from foldline.history.formats.wire import checked_messages, is_object, json_text, listed_blocks
+from foldline.history.formats.wire import (
+    checked_messages,
+    is_object,
+    json_text,
+    listed_blocks,
+    maybe_object,
+    object_from_json,
+)
 from foldline.history.messages import Message
 
 
@@ -58,7 +65,7 @@ def render_openai_chat(
                 items.append({"role": "user", "content": note})
             last = message
         for item in made:
-            _append(items, _valid(item, ids))
+            _append(items, _valid(item, ids, is_own=original is not None))
     return items or [{"role": "user", "content": OPENING_NOTE}]
 
 
@@ -87,7 +94,7 @@ def _joined(first: Any, second: Any) -> Any:
     return [*listed_blocks(first), *listed_blocks(second)]
 
 
-def _valid(item: dict[str, Any], ids: CallIds) -> dict[str, Any]:
+def _valid(item: dict[str, Any], ids: CallIds, *, is_own: bool) -> dict[str, Any]:
     if (
         item["role"] in _SPEAKERS
         and len(item) == _PLAIN_SIZE
@@ -101,7 +108,9 @@ def _valid(item: dict[str, Any], ids: CallIds) -> dict[str, Any]:
     if not content and (content is not None or not any(map(changed.get, _INSTEAD))):
         changed["content"] = ""
     if "tool_calls" in changed and item["role"] == "assistant":
-        changed["tool_calls"] = [_valid_call(call, ids) for call in changed["tool_calls"]]
+        changed["tool_calls"] = [
+            _valid_call(call, ids, is_own=is_own) for call in changed["tool_calls"]
+        ]
     if item["role"] == "tool":
         changed["tool_call_id"] = ids.answer(changed["tool_call_id"])
     return item if changed == item else changed
@@ -119,7 +128,7 @@ def _says_something(item: dict[str, Any]) -> bool:
     )
 
 
-def _valid_call(call: dict[str, Any], ids: CallIds) -> dict[str, Any]:
+def _valid_call(call: dict[str, Any], ids: CallIds, *, is_own: bool) -> dict[str, Any]:
     kind = call.get("type") or "function"
     function = None if kind in _KINDS else _as_function(call, kind)
     if function is not None:
@@ -128,11 +137,31 @@ def _valid_call(call: dict[str, Any], ids: CallIds) -> dict[str, Any]:
     tool = call.get(kind)
     if is_object(tool):
         tool = {**tool, "name": tool_name(tool.get("name") or "", limit=_NAME_LIMIT)}
-        if kind == "function":
+        stays = is_own and has_object(call)
+        if kind == "function" and not stays:
             given = tool.get("arguments") or {}
             tool["arguments"] = object_text(given if isinstance(given, str) else json_text(given))
         changed[kind] = tool
     return changed
+
+
+def has_object(call: dict[str, Any]) -> bool:
+    """Whether *call* is one of Ollama's own interface: it has no type, and takes an object alone."""
+    return "type" not in call and is_object(maybe_object(call.get("function")).get("arguments"))
+
+
+def with_objects(item: dict[str, Any]) -> dict[str, Any]:
+    """Return *item* with an object for the arguments of each call, as Ollama's own interface takes it."""
+    calls = item.get("tool_calls")
+    return item if not calls else {**item, "tool_calls": [*map(_in_object, calls)]}
+
+
+def _in_object(call: dict[str, Any]) -> dict[str, Any]:
+    function = maybe_object(call.get("function"))
+    arguments = function.get("arguments")
+    if not isinstance(arguments, str):
+        return call
+    return {**call, "function": {**function, "arguments": object_from_json(arguments)}}
 
 
 def _as_function(call: dict[str, Any], kind: str) -> dict[str, Any] | None:
