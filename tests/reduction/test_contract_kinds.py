@@ -6,6 +6,7 @@ import pytest
 
 from foldline.history.messages import Message
 from foldline.reduction.language import content, words
+from foldline.reduction.sparse import REPEATED
 from foldline.reduction.speech import retells
 from tests.reduction.fair import TALKS
 from tests.reduction.talks import GOOD, TRAVEL
@@ -410,3 +411,11 @@ def test_one_sentence_of_a_side_may_be_enough() -> None:
     assert judge(f"{text}.", asked()).defects == (
         "The text says too little to stand for the conversation.",
     )
+
+
+def test_a_table_that_goes_on_with_empty_cells_says_nothing_more() -> None:
+    """A row with a few empty cells is a table's; with dozens in a row the model has looped."""
+    head = "\n\n| flight | price | seat |\n|---|---|---|\n| HAT094 | 1422 |"
+
+    assert judge(GOOD + head + " |" * 8, asked()).defects == ()
+    assert judge(GOOD + head + " |" * 40, asked()).defects == (REPEATED,)

@@ -89,6 +89,8 @@ _OPEN_BRACKET = re.compile(r"\([^()]*\Z").search
 _OPEN_QUOTE = re.compile(r"(?<=[\s(:])[\"'“„«‘`]+\s*\Z").search
 _FIGURES = re.compile(r"\d+(?:[.,]\d+)*").findall
 _IS_FILE = re.compile(r"[\w~.:/\\@+-]*\w\.[A-Za-z]\w{0,4}|\w+://\S+").fullmatch
+# Nobody writes so many empty cells of a table in a row: a model that loops does.
+_LOOPS_CELLS = re.compile(r"(?:\|[^\S\n]*){24}").search
 _LEAST_LINE = 8
 _LONG_LINE = 20
 _LEAST_OF_SENTENCE = 6
@@ -141,7 +143,7 @@ def shape_defects(
         yield COPIED
     if _is_copy(found, words(_without_headings(request.prompt))):
         yield "The text repeats its instruction."
-    if size >= _LEAST_COMPARED and _repeats(found):
+    if size >= _LEAST_COMPARED and (_repeats(found) or _LOOPS_CELLS(text)):
         yield REPEATED
     if _is_cut(text, is_sparse=size < _LEAST_COMPARED):
         yield "The text ends before it is complete."
