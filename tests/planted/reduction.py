@@ -283,8 +283,8 @@ what only a vendor can read is shortened
 - return only_sealed(message) is not None or is_of_program(message)
 + return is_of_program(message)
 a vendor's item still holds what was clipped
-- return replace(message, parts=parts, native=None)
-+ return replace(message, parts=parts)
+- return still_reasoned(message, replace(message, parts=parts, native=None))
++ return still_reasoned(message, replace(message, parts=parts))
 a note loses the identifiers
 - kept = f" Identifiers in it: {found}." if found else ""
 + kept = ""
