@@ -19,7 +19,7 @@ a bad statement stays
 - left = kept(lines, bad.__contains__)
 + left = kept(lines, lambda _: False)
 the shape is not judged
-- shape_defects(text, request, codes=source.codes_in(text), merges=merges)
+- shape_defects(text, request, has_code=source.has_code_of(text), merges=merges)
 + ()
 
 reduction/shape.py: reduction/test_contract_faults.py
@@ -70,8 +70,8 @@ one statement again and again stands for a few words
 
 reduction/shape.py: reduction/test_sparse.py
 a refusal stands for some words
-- if is_hollow or _is_elsewhere(own, told, size, share):
-+ if _is_elsewhere(own, told, size, share):
+- if is_hollow or _is_elsewhere(own, meant, size, share):
++ if _is_elsewhere(own, meant, size, share):
 a word again and again has to end
 - is_short = is_sparse and len({*words(text)}) < _LEAST_OF_SENTENCE
 + is_short = False
@@ -118,9 +118,6 @@ reduction/contract.py: reduction/test_contract_kinds.py
 JSON in one line is one statement
 - lines = _laid_out(text)
 + lines = text
-codes of the source are nothing of it
-- shape_defects(text, request, codes=source.codes_in(text), merges=merges)
-+ shape_defects(text, request, codes=set(), merges=merges)
 
 reduction/speech.py: reduction/test_contract_kinds.py
 what a model thought first is its summary
@@ -168,6 +165,9 @@ the user may be said to have ordered anything
 + if found and not is_reported(told):
 
 reduction/said.py: reduction/test_wishes.py
+the assistant's word makes a wish the user's
+- users = texts_of(one for one in request.parsed if one.is_from_user)
++ users = texts_of(one for one in request.parsed if one.role != "tool")
 what a tool said is an order of the user
 - if one.role in {"user", "assistant"}:
 + if True:
@@ -241,8 +241,8 @@ a program is a summary
 
 reduction/shape.py: reduction/test_contract_faults.py
 a hollow text is accepted
-- own = (content(one for one in found if one not in TELLING) - HOLLOW) | codes
-+ own = content(one for one in found if one not in TELLING) | codes
+- own = content(one for one in found if one not in TELLING) - HOLLOW
++ own = content(one for one in found if one not in TELLING)
 
 reduction/provenance.py: reduction/test_provenance.py
 a number in words was not said
@@ -280,9 +280,6 @@ what was left open counts as done
 what is reported later closes nothing
 - left = [each for each in left if len(each.new & stems) <= len(each.new) / 2]
 + pass
-what was said before the last work is open
-- is_ahead = is_after and (_IS_AHEAD(part) or (is_of_user and _IS_WISH(part)))
-+ is_ahead = _IS_AHEAD(part) or (is_of_user and _IS_WISH(part))
 an approval is given by any call
 - if new and (is_ahead or _WAITS(part)):
 + if new and is_ahead:

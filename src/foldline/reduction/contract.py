@@ -103,7 +103,7 @@ def reviewed(
     bad |= undone(found, request.parsed) | unbegun(found, request.parsed)
     left = kept(lines, bad.__contains__)
     faults = tuple(_kind_faults(text, left.text, request.prompt)) or tuple(
-        shape_defects(text, request, codes=source.codes_in(text), merges=merges)
+        shape_defects(text, request, has_code=source.has_code_of(text), merges=merges)
     )
     if not faults and swaps_sides(text, request.parsed):
         faults = (_SWAPPED,)

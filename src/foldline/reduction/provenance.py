@@ -202,10 +202,10 @@ class Source:
         """Whether letters and digits, folded, were said as one run."""
         return run in self._runs
 
-    def codes_in(self, text: str) -> set[str]:
-        """Return the codes and numbers in *text* that were said."""
+    def has_code_of(self, text: str) -> bool:
+        """Whether a code or a number in *text* was said."""
         codes = set(filter(_HAS_CODE, _RUN.findall(folded(text))))
-        return codes & self._runs if codes else codes
+        return bool(codes) and not codes.isdisjoint(self._runs)
 
     def has_beginning(self, run: str) -> bool:
         """Whether *run*, folded, is the beginning of a hash that was said."""

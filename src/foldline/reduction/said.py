@@ -278,7 +278,11 @@ class Said:
 
     @cached_property
     def _of_user(self) -> set[str]:
-        return content(words("\n".join((self._request.prompt, *self.texts))))
+        request = self._request
+        users = texts_of(one for one in request.parsed if one.is_from_user)
+        # The assistant, too, may tell what a page wants.
+        told = (request.focus, *request.quoted, *map(_told, request.earlier), *users)
+        return content(words("\n".join(told)))
 
     @cached_property
     def _has_tools(self) -> bool:

@@ -99,7 +99,7 @@ _MOST_ENDED = 0.8
 
 
 def shape_defects(
-    text: str, request: SummaryRequest, *, codes: set[str], merges: bool = False
+    text: str, request: SummaryRequest, *, has_code: bool, merges: bool = False
 ) -> Iterator[str]:
     """
     Yield what *text* is instead of a summary of what *request* gives to read.
@@ -107,7 +107,7 @@ def shape_defects(
     Args:
         text: The summary.
         request: What was asked.
-        codes: The codes and numbers of the source in *text*: they are of it like words.
+        has_code: Whether a code or a number of the source is in *text*.
         merges: Whether code carries on what records in the earlier texts list.
     """
     found = words(_without_headings(text))
@@ -116,7 +116,7 @@ def shape_defects(
     meant = [content(one) for one in parts]
     size = len(set[str]().union(*meant))
     if size >= _LEAST_COMPARED:
-        own = (content(one for one in found if one not in TELLING) - HOLLOW) | codes
+        own = content(one for one in found if one not in TELLING) - HOLLOW
         if len(own) + _figures(text, request, own) < min(_LEAST_CONTENT, _SHARE_OF_SHORT * size):
             yield EMPTY
             return
@@ -130,15 +130,14 @@ def shape_defects(
             is_prose = max(own_profile.languages.values()) >= _LEAST_LITTLE
             is_told = not is_prose or retells(text)
             share = _LEAST_OVERLAP if is_told else _LEAST_OVERLAP_UNTOLD
-            told = [*meant, codes]
-            is_hollow = size < _LEAST_JUDGED and says_nothing(text, own, set[str]().union(*told))
-            if is_hollow or _is_elsewhere(own, told, size, share):
+            is_hollow = size < _LEAST_JUDGED and says_nothing(text, own, set[str]().union(*meant))
+            if is_hollow or _is_elsewhere(own, meant, size, share):
                 yield ELSEWHERE
             elif size >= _LEAST_JUDGED:
                 yield from _missing_parts(own, meant, request, merges=merges)
     else:
         meaning = set[str]().union(*meant)
-        yield from sparse_defects(text, request, meant=meaning, has_code=bool(codes))
+        yield from sparse_defects(text, request, meant=meaning, has_code=has_code)
     if size >= _LEAST_JUDGED and _is_copy(found, said):
         yield COPIED
     if _is_copy(found, words(_without_headings(request.prompt))):

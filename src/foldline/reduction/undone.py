@@ -192,7 +192,7 @@ def _left(messages: Sequence[Message]) -> list[_Open]:
                 stems = _stems(one)
                 left = [each for each in left if len(each.new & stems) <= len(each.new) / 2]
             elif (is_after or _WAITS(one)) and not says_done(one):
-                left += _left_in(one, is_after=is_after, is_of_user=message.is_from_user)
+                left += _left_in(one, is_of_user=message.is_from_user)
     return left
 
 
@@ -200,11 +200,11 @@ def _is_named(left: Iterable[_Open], said: str) -> bool:
     return any(stem in said for one in left for stem in one.new)
 
 
-def _left_in(statement: str, *, is_after: bool, is_of_user: bool) -> Iterator[_Open]:
+def _left_in(statement: str, *, is_of_user: bool) -> Iterator[_Open]:
     stems = _stems(statement)
     for part in _PARTS(statement):
         new = stems if len(stems) >= _LEAST_MEANT and _IS_PRONOUN(part) else _stems(part)
-        is_ahead = is_after and (_IS_AHEAD(part) or (is_of_user and _IS_WISH(part)))
+        is_ahead = _IS_AHEAD(part) or (is_of_user and _IS_WISH(part))
         if new and (is_ahead or _WAITS(part)):
             is_denied = _DENIES_ALL(part) is not None and len(new) <= _MOST_DENIED
             yield _Open(stems=stems, new=new, is_denied=is_denied)
