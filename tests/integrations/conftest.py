@@ -38,6 +38,9 @@ def _silent() -> Iterator[None]:
     """Keep the frameworks from reporting home."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_AGENTS_DISABLE_TRACING", "1")
+        patch.setenv("CREWAI_DISABLE_TELEMETRY", "true")
+        patch.setenv("CREWAI_TRACING_ENABLED", "false")
+        patch.setenv("HAYSTACK_TELEMETRY_ENABLED", "false")
         for name in [one for one in os.environ if one.startswith(("LANGSMITH_", "LANGCHAIN_"))]:
             patch.delenv(name)
         yield

@@ -50,7 +50,9 @@ def answered(message: Message) -> Body:
 
 def called(name: str, *arguments: str) -> Message:
     """Return an answer that calls the tool *name* once with each of these *arguments*."""
-    calls = [ToolCallPart(id=f"call_{next(_numbers)}", name=name, arguments=one) for one in arguments]
+    calls = [
+        ToolCallPart(id=f"call_{next(_numbers)}", name=name, arguments=one) for one in arguments
+    ]
     return Message(role="assistant", parts=tuple(calls))
 
 

@@ -1,5 +1,6 @@
 """The lines of a page without an adapter do in the framework's own loop what an adapter does."""
 
+import itertools
 from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
@@ -56,20 +57,20 @@ def test_one_summary_serves_many_calls(played: Played) -> None:
 
     grown = [
         after["messages"][: len(before["messages"])] == before["messages"]
-        for before, after in zip(shown, shown[1:], strict=False)
+        for before, after in itertools.pairwise(shown)
     ]
     assert 2 <= played.folds <= len(played.asked) / 2
     assert sum(not one for one in grown) <= played.folds
 
 
 def test_the_task_stays_word_for_word(played: Played) -> None:
-    """At the last call of a task it is long folded, and the model sees it, but no old result as a quote."""
-    first, last = played.asked[ROUNDS], played.asked[-1]
+    """Long folded, it stands below the summary, and no old result of a tool is quoted there."""
+    for task, body in zip(TASKS, (played.asked[ROUNDS], played.asked[-1]), strict=True):
+        below = text_of(body).partition(SUMMARY)[2]
+        quoted = below[: below.rfind("</quote>") + 1]
 
-    assert TASKS[0] in text_of(first)
-    assert TASKS[1] in text_of(last)
-    quotes = text_of(last).partition("<quote")[2].rpartition("</quote>")[0]
-    assert "was seen" not in quotes
+        assert task in below
+        assert "was seen" not in quoted
 
 
 def test_the_framework_keeps_everything(played: Played) -> None:

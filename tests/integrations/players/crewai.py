@@ -1,17 +1,12 @@
 """Agents of CrewAI with the model of the page."""
 
-import os
 from types import SimpleNamespace
 
+from crewai import Agent, Crew, Task
+from crewai.tools import tool
 
-# Before it is imported: it reports home, and asks whether it may.
-os.environ.update(CREWAI_DISABLE_TELEMETRY="true", CREWAI_TRACING_ENABLED="false", OTEL_SDK_DISABLED="true")
-
-from crewai import Agent, Crew, Task  # noqa: E402 - after what silences it
-from crewai.tools import tool  # noqa: E402 - the same
-
-from foldline.history.messages import Message  # noqa: E402 - the same
-from tests.integrations.recipe import TASKS, look_into, looks, open_chat  # noqa: E402 - the same
+from foldline.history.messages import Message
+from tests.integrations.recipe import TASKS, look_into, looks, open_chat
 
 
 def script() -> list[Message]:

@@ -3,23 +3,21 @@
 import json
 from types import SimpleNamespace
 
-from smolagents import Tool, ToolCallingAgent
+from smolagents import ToolCallingAgent, tool
 
 from foldline.history.messages import Message
 from tests.integrations.recipe import TASKS, called, look_into, looks, open_chat
 
 
-class Look(Tool):
-    """Looks into a room."""
+@tool
+def look(room: int) -> str:
+    """
+    Look into a room.
 
-    name = "look"
-    description = "Look into a room."
-    inputs = {"room": {"type": "integer", "description": "Its number"}}
-    output_type = "string"
-
-    def forward(self, room: int) -> str:
-        """Look into *room*."""
-        return look_into(room)
+    Args:
+        room: Its number.
+    """
+    return look_into(room)
 
 
 def final(text: str) -> Message:
@@ -34,7 +32,7 @@ def script() -> list[Message]:
 
 def play(recipe: SimpleNamespace) -> str:
     """Give an agent all tasks, and return what its memory holds."""
-    agent = ToolCallingAgent([Look()], recipe.FoldingModel("gpt-5-mini"), verbosity_level=0)
+    agent = ToolCallingAgent([look], recipe.FoldingModel("gpt-5-mini"), verbosity_level=0)
     for task in TASKS:
         agent.run(task, reset=False)
     return str([step.to_messages() for step in agent.memory.steps])
