@@ -3,6 +3,10 @@
 import asyncio
 from typing import Any
 
+import pytest
+
+from foldline.agent.reducer import HistoryReducer
+from foldline.errors import RequestTooLargeError
 from foldline.history.messages import Message
 from tests.integrations.golden import make_reducer
 from tests.integrations.recipe import open_chat, recipe_of
@@ -50,3 +54,12 @@ def test_a_call_that_is_awaited_is_sent_the_view() -> None:
     asyncio.run(recipe.FoldingLLM(model="gpt-5-mini").acall(said))
 
     assert len(desk.asked[0]["messages"]) < len(said)
+
+
+def test_tools_are_counted() -> None:
+    """What does not fit beside them is not sent."""
+    tool = {"type": "function", "function": {"name": "look", "description": "A room. " * 9999}}
+    recipe = recipe_of("crewai", HistoryReducer(window=8_000))
+
+    with pytest.raises(RequestTooLargeError):
+        recipe.FoldingLLM(model="gpt-5-mini", api_key="none").call(talk(), tools=[tool])

@@ -2,13 +2,17 @@
 
 import asyncio
 
+import pytest
 from haystack.components.agents import Agent
 from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.dataclasses import ChatMessage, ToolCall
+from haystack.tools import create_tool_from_function
 
+from foldline.agent.reducer import HistoryReducer
+from foldline.errors import RequestTooLargeError
 from foldline.history.messages import Message
 from tests.integrations.golden import make_reducer
-from tests.integrations.recipe import open_chat, recipe_of
+from tests.integrations.recipe import look_into, open_chat, recipe_of
 
 
 def talk() -> list[ChatMessage]:
@@ -43,3 +47,14 @@ def test_a_run_that_is_awaited_is_sent_the_view() -> None:
 
     assert len(desk.asked[0]["messages"]) < len(said)
     assert result["messages"][: len(said)] == said
+
+
+def test_tools_are_counted() -> None:
+    """What does not fit beside them is not sent."""
+    open_chat([])
+    tool = create_tool_from_function(look_into, description="A room. " * 9999)
+    recipe = recipe_of("haystack", HistoryReducer(window=8_000))
+    generator = recipe.FoldingGenerator(OpenAIChatGenerator(model="gpt-5-mini"))
+
+    with pytest.raises(RequestTooLargeError):
+        generator.run(messages=talk(), tools=[tool])

@@ -1,11 +1,17 @@
 """How else smolagents asks: for code, in a stream, with pictures."""
 
+from copy import copy
+
+import pytest
 from PIL import Image
 from smolagents import CodeAgent
 from smolagents.models import ChatMessage, MessageRole
 
+from foldline.agent.reducer import HistoryReducer
+from foldline.errors import RequestTooLargeError
 from foldline.history.messages import Message
 from tests.integrations.golden import make_reducer
+from tests.integrations.players.smolagents import look
 from tests.integrations.recipe import TASKS, open_chat, recipe_of
 
 
@@ -54,3 +60,14 @@ def test_code_is_a_call() -> None:
     quoted = last.partition("<quote")[2].rpartition("</quote>")[0]
     assert TASKS[0] in quoted
     assert "Observation" not in quoted
+
+
+def test_tools_are_counted() -> None:
+    """What does not fit beside them is not sent."""
+    open_chat([])
+    wide = copy(look)
+    wide.description = "A room. " * 9999
+    model = recipe_of("smolagents", HistoryReducer(window=8_000)).FoldingModel("gpt-5-mini")
+
+    with pytest.raises(RequestTooLargeError):
+        model.generate(talk(), tools_to_call_from=[wide])
