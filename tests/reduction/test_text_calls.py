@@ -203,6 +203,14 @@ def test_feedback_beside_a_result_stays_the_users() -> None:
     assert not text_results([Message.assistant(FENCED), Message.user(both)], is_first=True)
 
 
+def test_a_task_that_is_joined_to_an_observation_is_the_users() -> None:
+    """In smolagents they are one message; the observations around it stay the tools'."""
+    replies = ["Observation: 1", f"Observation:\nDone.\nNew task:\n{TASK}", "Observation: 2"]
+    talk = [one for reply in replies for one in (Message.assistant(FENCED), Message.user(reply))]
+
+    assert text_results(talk, is_first=True) == {1, 5}
+
+
 def test_a_label_counts_if_every_reply_has_it() -> None:
     """`Output:` may begin what a user says, but not three times out of three."""
     replies = ["Output:\n1 failed", "Output:\n5 passed", "Output:"]

@@ -92,6 +92,11 @@ STYLES = {
         f"Call id: call_1\n{OUTPUT}",
         ("python_interpreter", {"input": "print(6)"}),
     ),
+    "list alone": (
+        LISTED[LISTED.index("Calling tools:") :],
+        f"Observation:\n{OUTPUT}",
+        ("python_interpreter", {"input": "print(6)"}),
+    ),
     "heading with a line": (
         '```json\n{"action": "terminal", "action_input": "pytest -q"}\n```',
         f"TOOL RESPONSE:\n-----------\n{OUTPUT}\n\nUSER'S INPUT\n-----------\n\nAlways use JSON.",

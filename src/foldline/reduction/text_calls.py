@@ -33,6 +33,8 @@ _BEGINS = re.compile(
 ).match
 # So a user may begin as well, but hardly after most calls.
 _OBSERVES = re.compile(r"\W{0,9}observation:", re.IGNORECASE).match
+# smolagents joins what its user says next to it.
+_NEXT_TASK = "\nNew task:\n"
 # A user may begin so as well: they are results if every reply to such a call is one.
 _MAY_BEGIN = re.compile(
     r"\W{0,9}(?:[\w-]{1,20} ){0,2}(?:outputs?|results?|stdout|(?:exit|return) ?code)\s?:",
@@ -150,7 +152,8 @@ def _may_begin(text: str) -> bool:
 def _is_result(text: str) -> bool:
     begun = _BEGINS(text)
     if begun is None:
-        return bool(_OBSERVES(text)) or _ends_with_prompt(text)
+        observes = _OBSERVES(text) is not None and _NEXT_TASK not in text
+        return observes or _ends_with_prompt(text)
     # A user who writes below a result, or shows one, goes on in words.
     if begun[0].endswith(">"):
         return bool(_TAG_ENDS(text, max(0, len(text) - _LONGEST_END)))

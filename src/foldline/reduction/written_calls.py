@@ -43,7 +43,7 @@ class WrittenCall(NamedTuple):
 
 def written_calls(text: str) -> Sequence[WrittenCall]:
     """Return the last call in *text*, and those of its kind before it that are made with it."""
-    listed = text.rfind(_LIST)
+    listed = f"\n{text}".rfind(_LIST)
     if listed >= 0 and (calls := _listed(text, listed)):
         return calls
     return _last_calls(text)
@@ -58,7 +58,7 @@ def _last_calls(text: str) -> Sequence[WrittenCall]:
 
 def _listed(text: str, at: int) -> Sequence[WrittenCall]:
     """Return the calls of the list *at* the end of *text*, which are written before it as well."""
-    listed = _literal(text[at + len(_LIST) :])
+    listed = _literal(text[at + len(_LIST) - 1 :])
     if not isinstance(listed, list):
         return ()
     start = min((call.start for call in _last_calls(text[:at])), default=at)
