@@ -196,6 +196,9 @@ a commit gives nobody a lease with a state
 a commit goes to what has taken the place of its thread
 - WHERE pk = ?4 AND revision = ?1 AND epoch = ?5
 + WHERE pk = ?4 AND revision = ?1 AND ?5 = ?5
+a commit writes rows where a deleted thread had them
+- AND live = ?13
++ AND ?13 = ?13
 
 threads/stores/sqlite/tables.py: conformance/test_storages.py::test_a_storage_keeps_the_promise
 the file takes any revision

@@ -37,6 +37,22 @@ async def test_a_remembered_place_is_not_believed(tmp_path: Path, name: str) -> 
         await new.add_message(Message.user("next"))
 
 
+async def test_a_thread_made_again_has_rows_of_its_own(tmp_path: Path) -> None:
+    """A thread that another process has deleted and made again gets the rows that this one adds."""
+    path = tmp_path / "a.db"
+    async with SQLiteStore(path) as store, SQLiteStore(path) as others:
+        for name in ("first", "t"):
+            await grown(store, name, "old")
+        await others.delete("t")
+        # From here on the number under which the old rows lay is another's.
+        await (await others.thread("first")).rewind(1)
+        await grown(others, "t", "new")
+        await (await store.thread("t")).add_message(Message.user("next"))
+
+        new = await others.thread("t")
+        assert [one.text for one in await new.get_messages()] == ["new 0", "new 1", "next"]
+
+
 async def test_a_remembered_place_is_that_of_its_thread(tmp_path: Path) -> None:
     """Threads that are written to in turn keep their own rows."""
     async with SQLiteStore(tmp_path / "a.db", durability="relaxed") as store:

@@ -142,7 +142,7 @@ class Tables(Struct, frozen=True):
     def next_head(self, key: ThreadKey, change: Change, state: State) -> list[object] | None:
         """Return what `set_next_head` takes, which may not fit; None if it is not enough."""
         lease, gone_at, due_at = change.lease, change.gone_at, change.due_at
-        pk, _ = self.places.get(key, (0, 0))
+        pk, live = self.places.get(key, (0, 0))
         if not pk or change.opens or state is None:
             return None
         # Before all but numbers, str and bytearray are bound, None too, an adapter is looked for:
@@ -160,6 +160,7 @@ class Tables(Struct, frozen=True):
             "" if state is UNSET else bytearray(state),
             "" if lease is None else lease.holder,
             "" if lease is None else self.clock() + lease.seconds,
+            live,
         ]
 
     def has_head(self, key: ThreadKey, change: Change) -> bool:

@@ -54,13 +54,14 @@ fold_due_since = ?, execution = CASE ? WHEN 1 THEN ? ELSE execution END,
 holder = coalesce(?, holder), held_until = coalesce(?, held_until) WHERE pk = ?;
 
 -- name: set_next_head
--- The same for a thread that is as the commit expects it, if neither of two indexed times changes:
--- SQLite writes an index again even if a value stays. Never is infinite here, and '' keeps what is there.
+-- The same for a thread that is as the commit expects it and where it was found, if neither of two
+-- indexed times changes: SQLite writes an index again even if a value stays. Never is infinite here,
+-- and '' keeps what is there.
 UPDATE threads SET revision = ?1 + 1, head = ?2, last_activity = ?3,
 execution = CASE ?10 WHEN '' THEN execution ELSE ?10 END,
 holder = CASE ?12 WHEN '' THEN holder ELSE ?11 END,
 held_until = CASE ?12 WHEN '' THEN held_until ELSE ?12 END
-WHERE pk = ?4 AND revision = ?1 AND epoch = ?5 AND tenant = ?6 AND id = ?7
+WHERE pk = ?4 AND revision = ?1 AND epoch = ?5 AND tenant = ?6 AND id = ?7 AND live = ?13
 AND coalesce(expires_at, 9e999) = ?8 AND coalesce(fold_due_since, 9e999) = ?9;
 
 -- name: hold
