@@ -468,7 +468,7 @@ what was made of reasoning that is left out keeps the id that names it
 
 providers/vendors/failure.py: providers/vendors/test_failures.py
 reasoning that cannot be read is known by the code alone
-- if _UNREADABLE_TEXT(f"{maybe_text(error.get('message'))} {behind}"):
+- if _UNREADABLE_TEXT(maybe_text(error.get("message")) + _passed_on(error)):
 + if False:
 
 providers/vendors/wire_formats.py: providers/vendors/test_failures.py

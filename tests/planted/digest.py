@@ -90,6 +90,6 @@ a digest does not say which user spoke
 
 providers/digest/outline.py: providers/test_speakers.py
 what a user with a name said is told beside its quote
-- said = bare(text) if text.startswith("user") else text
+- said = bare(text) if text.startswith(BY_USER) else text
 + said = text.removeprefix("user: ")
 """)

@@ -192,8 +192,13 @@ def _thought(block: dict[str, Any]) -> Part | None:
     """Return what a model of Mistral thinks, which is a block of its content; None for another one."""
     if block.get("type") != "thinking":
         return None
+    return ReasoningPart(thought_in(block))
+
+
+def thought_in(block: dict[str, Any]) -> str:
+    """Return what a model of Mistral thinks in *block*; empty for another one."""
     said = map(maybe_object, maybe_list(block.get("thinking")))
-    return ReasoningPart("".join(maybe_text(one.get("text")) for one in said))
+    return "".join(maybe_text(one.get("text")) for one in said)
 
 
 def _calls(fields: dict[str, Any]) -> Iterable[ToolCallPart]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
 from foldline.history.formats.anthropic import message_from_anthropic
-from foldline.history.formats.openai_chat import chat_message
+from foldline.history.formats.openai_chat import chat_message, thought_in
 from foldline.history.formats.openai_responses import from_openai_responses
 from foldline.history.formats.wire import (
     Object,
@@ -263,8 +263,7 @@ def _in_fields(delta: Object) -> Object:
     thought, said = "", ""
     for block in map(maybe_object, blocks):
         said += maybe_text(block.get("text"))
-        inner = map(maybe_object, maybe_list(block.get(THOUGHTS)))
-        thought += "".join(maybe_text(one.get("text")) for one in inner)
+        thought += thought_in(block)
     return {**delta, "content": said, THOUGHTS: thought}
 
 

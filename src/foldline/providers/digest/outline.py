@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.providers.digest.tables import is_table
-from foldline.providers.digest.text import ELLIPSIS, ENDS, attribute, bare, clean, shorten
+from foldline.providers.digest.text import BY_USER, ELLIPSIS, ENDS, attribute, bare, clean, shorten
 from foldline.reduction.record import Section, SummaryRecord
 
 
@@ -413,7 +413,7 @@ def _unsaid(items: Sequence[Item], shown: Sequence[str], section: Section) -> li
 
 def _repeats(text: str, shown: Sequence[str]) -> bool:
     # A short message such as "ok" may begin a long one and still be another.
-    said = bare(text) if text.startswith("user") else text
+    said = bare(text) if text.startswith(BY_USER) else text
     if said in shown:
         return True
     beginning = said.removesuffix(ELLIPSIS)

@@ -24,6 +24,7 @@ from foldline.providers.digest.outline import STRIDE, Earlier, Item
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.tables import apart, is_table, subject_of, table_lines
 from foldline.providers.digest.text import (
+    BY_USER,
     ELLIPSIS,
     ENDS,
     MOST_READ,
@@ -82,7 +83,6 @@ _GOLDEN, _TURN = 0x9E3779B1, 1 << 32
 _OVERHEAD = 40
 # Per cent of that for what is favored: of a talk what its user said, since an answer can be made again.
 _FAVOR = 67
-_BY_USER = (attribute("user", ""), "user (")
 # Where a source has so few characters for each token of the budget, all of it may fit.
 _FIT_A_TOKEN = 5
 # What says the same with other numbers has two words of the other or more, and is not so many times as long.
@@ -374,7 +374,7 @@ def offer_sentences(
 
 def _of_less_spoken_user(items: Sequence[Item]) -> list[int]:
     """Return the indexes of what the user says in *items*, if others say more."""
-    by_user = [place for place, item in enumerate(items) if item.text.startswith(_BY_USER)]
+    by_user = [place for place, item in enumerate(items) if item.text.startswith(BY_USER)]
     size = sum(len(items[place].text) for place in by_user)
     return by_user if 2 * size <= sum(len(item.text) for item in items) else []
 

@@ -406,6 +406,10 @@ def attribute(role: str, text: str) -> str:
     return f"{role}{_SAYS}{text}"
 
 
+BY_USER = (attribute("user", ""), "user (")
+"""How a text of the user begins, who may have a name."""
+
+
 def bare(text: str) -> str:
     """Return *text* without who said it."""
     return text.partition(_SAYS)[2] or text

@@ -119,9 +119,7 @@ def model_error(name: str, *, status: int | None, error: Object) -> ModelError:
     if overflow is not None:
         window, tokens = overflow
         return ContextOverflowError(model=name, window=window, tokens=tokens, status=status)
-    # OpenRouter repeats what the vendor behind it has said.
-    behind = maybe_text(maybe_object(error.get("metadata")).get("raw"))
-    if _UNREADABLE_TEXT(f"{maybe_text(error.get('message'))} {behind}"):
+    if _UNREADABLE_TEXT(maybe_text(error.get("message")) + _passed_on(error)):
         codes = tuple(dict.fromkeys((*codes, _UNREADABLE)))
     said = [] if status is None else [f"status {status}"]
     said += [code for code in codes if code != f"{status}"]
