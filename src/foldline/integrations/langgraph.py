@@ -10,6 +10,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from foldline.agent.arguments import RequestOptions
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
+from foldline.checks import expect
 from foldline.guests import GuestView, kept_reduction, new_reduction
 from foldline.integrations.langchain_messages import LangChainCodec, reported_usage
 
@@ -34,6 +35,8 @@ def fold_messages(
         instructions: The prompt of the model, if it is not among the messages.
         tools: What the model is bound to: tools of LangChain, functions or schemas.
     """
+    expect("instructions", instructions, str)
+    expect("tools", tools, Iterable)
     schemas = [one if isinstance(one, dict) else convert_to_openai_tool(one) for one in tools]
     view: GuestView[BaseMessage] = GuestView(reducer, LangChainCodec())
 

@@ -395,3 +395,16 @@ def test_a_path_is_no_store() -> None:
     path: Any = "chat.db"
     with pytest.raises(ConfigError, match="store must be a ThreadStore, got str"):
         FoldlineSaver(path)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"instructions": 5}, "instructions must be a str, got int"),
+        ({"tools": 5}, "tools must be an Iterable, got int"),
+    ],
+)
+def test_what_a_node_cannot_count_is_refused_when_it_is_made(given: Any, said: str) -> None:
+    """Instructions that are no text, and tools that are no list, are named in one line."""
+    with pytest.raises(ConfigError, match=said):
+        fold_messages(HistoryReducer(window=4_000), **given)
