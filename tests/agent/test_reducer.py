@@ -47,6 +47,17 @@ def reducer(summarizer: ScriptedSummarizer | None = None, **options: object) -> 
     return HistoryReducer(CONFIG, **fields)  # type: ignore[arg-type]
 
 
+def test_printed_without_the_conversation() -> None:
+    """What a call returns is printed in one line of counts, without a text of the conversation."""
+    folded = reducer().reduce_sync(talk(7))
+
+    assert folded.event.reduced_tokens
+    assert repr(folded) == (
+        f"<ReducedHistory messages={len(folded.messages)} tokens={folded.event.reduced_tokens} status=performed"
+        f" reason={folded.event.reason}>"
+    )
+
+
 def test_a_fold_then_a_hit() -> None:
     """The second call makes no summarizer call and sends the same front."""
     with ScriptedSummarizer(["what was said so far"]) as scripted:

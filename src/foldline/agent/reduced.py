@@ -63,6 +63,12 @@ class ReducedHistory(Struct, Generic[_Item], frozen=True, kw_only=True):
     verdict: Verdict
     """The decision."""
 
+    def __repr__(self) -> str:
+        # All fields would print the whole conversation to a terminal or a log.
+        event = self.event
+        counts = f"messages={len(self.messages)} tokens={event.reduced_tokens}"
+        return f"<ReducedHistory {counts} status={event.status} reason={event.reason}>"
+
     @property
     def termination_reason(self) -> str | None:
         """Why the turn should end before the model call; None if it should continue."""
