@@ -1,6 +1,7 @@
 """Files that go with a turn."""
 
 import asyncio
+import sys
 from base64 import b64encode
 from pathlib import Path
 
@@ -67,13 +68,19 @@ def test_what_cannot_be_sent_is_refused_in_one_line(tmp_path: Path) -> None:
     with large.open("wb") as file:
         file.truncate(MAX_FILE_BYTES + 1)
     kinds = ".gif, .jpeg, .jpg, .png, .webp, .flac, .m4a, .mp3, .ogg, .wav, .pdf"
+    # A name that no file system takes; from Python 3.14 on asking for it is no error.
+    unread = (
+        "must be the path of a file, got"
+        if sys.version_info >= (3, 14)
+        else "cannot be read: OSError:"
+    )
     wrong: list[tuple[object, str]] = [
         ([tmp_path / "none.png"], f"files[0] must be the path of a file, got {tmp_path}/none.png"),
         ([tmp_path], f"files[0] must be the path of a file, got {tmp_path}"),
         ([large], f"files[0] must have at most 20,000,000 bytes, got 20,000,001: {large}"),
         ([archive], f"files[0] must be text in UTF-8 or one of {kinds}: {archive}"),
         ([empty], f"files[0] must not be empty: {empty}"),
-        (["x" * 300], f"files[0] cannot be read: OSError: {'x' * 300}"),
+        (["x" * 300], f"files[0] {unread} {'x' * 300}"),
         ([b"a"], "files[0] must be a str or PathLike, got bytes"),
         ("a.png", "files must be a list or tuple, got str"),
     ]

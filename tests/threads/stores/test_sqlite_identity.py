@@ -12,7 +12,13 @@ from foldline.errors import StoreCorruptError
 from foldline.history.messages import Message
 from foldline.threads.stores.sqlite.backup import back_up
 from foldline.threads.stores.sqlite.doctor import sqlite_facts
-from foldline.threads.stores.sqlite.identity import FileNumber, number_in
+from foldline.threads.stores.sqlite.identity import (
+    FileNumber,
+    lock_of,
+    note_file,
+    noted,
+    number_in,
+)
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.threads.stores.opened import use
 from tests.threads.stores.recorded import materialize_sqlite
@@ -232,3 +238,11 @@ def test_a_note_of_another_file_is_gone_before_the_log_is_written(tmp_path: Path
     killed = tmp_path / "a.db.killed"
     assert killed.with_name("a.db.killed.lock").read_bytes() == b"0\n"
     assert read(killed).items() >= said.items()
+
+
+def test_a_note_is_its_owners_alone(tmp_path: Path) -> None:
+    """The lock file is private where the note makes it, as with an SQLite that needs no lock."""
+    note_file(tmp_path / "t.db", 7)
+
+    assert noted(tmp_path / "t.db") == 7
+    assert lock_of(tmp_path / "t.db").stat().st_mode & 0o777 == 0o600

@@ -64,7 +64,7 @@ def note_file(path: Path, own: int) -> None:
     if noted(path) == own:
         return
     try:
-        with lock_of(path).open("wb") as file:
+        with open(lock_of(path), "wb", opener=_private) as file:
             file.write(b"%d\n" % own)
             file.flush()
             os.fsync(file.fileno())
@@ -72,6 +72,10 @@ def note_file(path: Path, own: int) -> None:
         if error.errno not in _NOT_ALLOWED:
             what = f"the lock file {lock_of(path).name} cannot be written"
             raise place_error(what, error) from error
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def noted(path: Path) -> int:
