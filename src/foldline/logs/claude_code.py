@@ -21,6 +21,7 @@ Anthropic's. How the lines become sessions:
 - Notices of the program (`system` and others) are never sent to a model, and what it says about
   an error of the API is no answer; they are counted in a note.
 - A line that cannot be read is named in a note; such logs have them.
+- Qwen Code writes the same lines around contents of Gemini, which `logs.qwen_code` reads.
 """
 
 from typing import Any
@@ -45,6 +46,7 @@ from foldline.history.messages import Message
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
 from foldline.logs.importer import Importer, Reading, Session
+from foldline.logs.qwen_code import is_from_program, messages_of_line
 
 
 _SPOKEN = frozenset({"user", "assistant", "tool_result"})
@@ -228,6 +230,13 @@ def _owner(log: _Log, line: Object) -> str:
 
 def _say(thread: _Thread, line: Object) -> None:
     said = as_object(line.get("message"), "message")
+    if "parts" in said:
+        is_printed = is_from_program(line)
+        thread.messages.extend(
+            _printed(one) if is_printed and one.role == "user" else one
+            for one in messages_of_line(line)
+        )
+        return
     if line.get("isCompactSummary") is True and thread.messages:
         summary = message_from_anthropic({"role": "user", "content": said.get("content")}).text
         thread.compact({"summary": summary})
@@ -295,7 +304,7 @@ def _message(line: Object, said: Object, message: Message) -> Message:
 
 CLAUDE_CODE = Importer(
     name="claude-code",
-    description="session log of Claude Code (JSON lines)",
+    description="session log of Claude Code or Qwen Code (JSON lines)",
     matches=_matches,
     read=_read,
 )
