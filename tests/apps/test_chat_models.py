@@ -1,6 +1,7 @@
 """Who answers in a chat, and how a program learns that a chat failed."""
 
 import json
+import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,29 @@ def test_a_vendor_answers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (outcome.code, outcome.out) == (0, "Good day.\n")
     assert "200 tokens in, 75 % of them cached; 3 out" in outcome.err
     assert [one["role"] for one in asked[0].body["messages"]] == ["system", "user"]
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("threads costs", "--window and --prices; or --window, or `ceiling`"),
+        ("threads refold", "`context_window_size` and --prices; or `window`, or `ceiling`"),
+        ("threads list", "`context_window_size` and `prices`; or `window`, or `ceiling`"),
+        ("plan nothing.json", "--window and --prices; or --window, or --ceiling"),
+    ],
+)
+def test_a_warning_names_the_options_of_the_command(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: str, named: str
+) -> None:
+    """What the library says to set has another name on the command line, if it is an option there."""
+    said = "unknown: set `context_window_size` and `prices`; or `window`, or `ceiling`"
+    monkeypatch.setattr(logging, "lastResort", logging.StreamHandler())
+
+    run(*command.split())
+
+    assert logging.lastResort is not None
+    shown = logging.lastResort.format(logging.makeLogRecord({"msg": said}))
+    assert shown == f"unknown: set {named}"
 
 
 def test_a_refusal_says_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,8 @@ import msgspec
 import typer
 from msgspec import Struct
 
+from foldline.apps.cli.terminal import name_flags
+
 
 def option(metavar: str, meaning: str, **more: Any) -> Any:
     """Return the description of an option with a value, for typer."""
@@ -183,6 +185,7 @@ def takes(
 
     def decorate(run: Callable[..., None]) -> Callable[..., None]:
         def command(**given: Any) -> None:
+            name_flags([one.name for one in parameters])
             values = {**given, **fixed}
             made = [
                 kind(**{one.name: values[one.name] for one in group})

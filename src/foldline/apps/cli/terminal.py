@@ -1,5 +1,6 @@
 """Writing for people: colors only on a terminal, and no control characters from the text of others."""
 
+import logging
 import os
 import shutil
 import sys
@@ -18,6 +19,13 @@ from foldline.errors import UsageError
 
 
 _WIDTH_OF_FILES = 100
+# The options of commands for what a warning of the library says to set.
+_OPTIONS = {
+    "`context_window_size`": "window",
+    "`window`": "window",
+    "`ceiling`": "ceiling",
+    "`prices`": "prices",
+}
 
 
 def output_console() -> Console:
@@ -47,6 +55,24 @@ def say(text: str, *, style: str = "") -> None:
 def note(text: str) -> None:
     """Print *text* as one line on the standard error: something to know beside the answer."""
     error_console().print(Text(f"note: {clean(text)}", style="dim"), soft_wrap=True)
+
+
+def name_flags(options: Collection[str]) -> None:
+    """Have what is logged for want of another handler name *options*, which the command has."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Logged(options))
+
+
+class _Logged(logging.Formatter):
+    def __init__(self, options: Collection[str]) -> None:
+        super().__init__()
+        self._flags = {field: f"--{name}" for field, name in _OPTIONS.items() if name in options}
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        for field, flag in self._flags.items():
+            text = text.replace(field, flag)
+        return clean(text)
 
 
 def confirm(question: str, refusal: str) -> None:
