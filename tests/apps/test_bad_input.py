@@ -145,9 +145,6 @@ BAD = {
         "threads import good.json --store no/where.db",
         "folder does not exist",
     ),
-    "part beyond all": ("threads refold --shard=2/2", "--shard must be N/M"),
-    "part of nothing": ("threads refold --shard=1", "--shard must be N/M"),
-    "negative part": ("threads refold --shard=-1/2", "--shard must be N/M"),
     "three words": ("threads search a b c", "one thread is searched with ID and TEXT"),
     "page of one thread": (
         "threads search ann parcel --after x",

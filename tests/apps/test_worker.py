@@ -105,16 +105,19 @@ def test_the_queue_of_a_program_is_shown(run: Run, module: str, postgres_dsn: st
 @pytest.mark.parametrize(
     ("program", "told"),
     [
-        ("import os\nos.environ['NO_SUCH_NAME']\n", "ends with KeyError in line 2 of NAME.py"),
-        ("agent = Agent(\n", "ends with SyntaxError in line 1 of NAME.py"),
-        ("import no_such_package\n", "ends with ModuleNotFoundError in line 1 of NAME.py"),
+        (
+            "import os\nos.environ['NO_SUCH_NAME']\n",
+            "NAME ends with KeyError: run `python -m NAME`",
+        ),
+        ("agent = Agent(\n", "NAME ends with SyntaxError"),
+        ("import no_such_package\n", "NAME ends with ModuleNotFoundError"),
         ("from foldline import Agent\nAgent('a b')\n", "model must be 'vendor:model'"),
     ],
 )
-def test_a_program_that_fails_is_told_where(
+def test_a_program_that_fails_is_told_of(
     run: Run, module: str, tmp_path: Path, program: str, told: str
 ) -> None:
-    """The line of the user's own program is named, without the text of the error."""
+    """The kind of the error is named, without its text, and how to see the rest."""
     (tmp_path / f"{module}.py").write_text(program, encoding="utf-8")
     outcome = run("worker", "--app", f"{module}:workers")
 

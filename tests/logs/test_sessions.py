@@ -24,16 +24,6 @@ INPUT = {"type": "input_text", "text": "a"}
 GEMINI_CLI = {"id": "m", "type": "user", "content": "Hi."}
 TURN = {"role": "user", "content": [{"text": "Hi."}]}
 OTEL = {"role": "user", "parts": [{"type": "text", "content": "Hi."}]}
-CHAT = {
-    "mapping": {
-        "n": {
-            "message": {
-                "author": {"role": "user"},
-                "content": {"content_type": "text", "parts": ["Hi."]},
-            }
-        }
-    }
-}
 OPENCODE = {"info": {"role": "user"}, "parts": [{"type": "text", "text": "Hi."}]}
 SDK_EVENT = {
     "kind": "MessageEvent",
@@ -42,8 +32,6 @@ SDK_EVENT = {
     "llm_message": {"role": "user", "content": [{"type": "text", "text": "Hi."}]},
 }
 EVENT = {"id": 0, "source": "user", "action": "message", "args": {"content": "Hi."}}
-
-
 PYDANTIC_AI = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi."}]}
 AI_SDK_CALL = {
     "role": "assistant",
@@ -121,8 +109,6 @@ SAMPLES: list[tuple[str, bytes]] = [
     ("chat-jsonl", lines({"history": [HI]})),
     ("chat-jsonl", lines({"conversations": [{"from": "human", "value": "Hi."}]})),
     ("chat-jsonl", lines([{"conversations": [{"from": "human", "value": "Hi."}]}])),
-    ("chatgpt", lines([CHAT, CHAT])),
-    ("chatgpt", lines(CHAT, CHAT)),
     ("langsmith", lines([{"run_type": "llm", "inputs": {"messages": [HI]}}])),
     ("langsmith", lines({"inputs": {"messages": [[HI]]}})),
     ("langfuse", lines(OBSERVATION, OBSERVATION)),
@@ -135,7 +121,6 @@ SAMPLES: list[tuple[str, bytes]] = [
     ("converse", lines([{"role": "user", "content": [{"text": "Hi."}]}])),
     ("converse", lines({"modelId": "m", "messages": [TURN], "system": [{"text": "Be brief."}]})),
     ("converse", lines(TURN, TURN)),
-    ("claude-ai", lines([{"chat_messages": [{"sender": "human", "text": "Hi."}]}] * 2)),
     ("copilot", lines({"type": "user.message", "data": {"content": "Hi."}})),
     ("pydantic-ai", lines([PYDANTIC_AI])),
     ("pydantic-ai", lines({"messages": [PYDANTIC_AI]})),

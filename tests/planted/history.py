@@ -249,14 +249,6 @@ what an agent of the model said is said by the model
 - said = [] if event.get("agentId") or data.get("parentToolCallId") else [*_messages(kind, data)]
 + said = [*_messages(kind, data)]
 
-logs/chatgpt.py: logs/test_chatgpt.py
-what the user edited is still said
-- for id in path:
-+ for id in nodes:
-an answer leaves its call open
-- chat.call = ""
-+ pass
-
 logs/langsmith.py: logs/test_langsmith.py
 runs are read in the order of the file
 - calls.sort(key=lambda one: first_text(maybe_object(one.value), "start_time"))

@@ -39,7 +39,6 @@ from foldline.errors import (
     TurnRunningError,
 )
 from foldline.history.messages import Message
-from foldline.threads.lease import Lease
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.start import run_start
 from foldline.threads.thread import ConversationThread
@@ -71,9 +70,6 @@ _USUAL: Final = (None, "wait", "leave")
 
 # After so many seconds of waiting a warning is logged.
 _QUIET: Final = 1.0
-
-# Programs with leases of their own length differ by less; more left is a clock that was put back.
-_ODD: Final = 10
 
 _LONGEST_ID: Final = 256
 
@@ -139,8 +135,6 @@ class Admission:
         self.waited = 0.0
         """How many seconds it has waited for turns of others."""
         self._is_stale = self._is_fresh = False
-        # The holder of a lease that is far too long, since when, until when; and one that is dead.
-        self._odd, self._dead = ("", 0.0, 0.0), ""
         self._place: Waiter | None = None
         self._conflict: ThreadConflictError | None = None
         self._has_begun, self._is_last = False, True
@@ -243,7 +237,6 @@ class Admission:
                 if found is not None:
                     return found
             lease, began = self._thread.lease, time()
-            self._doubt(lease, began)
             if not self._has_said and lease is not None and self.waited >= _QUIET:
                 self._has_said = True
                 _LOG.warning(_WAITING, self._thread.id, ceil(lease.seconds))
@@ -255,17 +248,6 @@ class Admission:
             self.waited += time() - began
             left = self._thread.context.turn_wait - self.waited
             pause = min(2 * pause, _LONGEST_PAUSE)
-
-    def _doubt(self, lease: Lease | None, now: float) -> None:
-        """Note that the holder of *lease* is dead, if it renews none after the clock was put back."""
-        usual = self._thread.context.turn_lease
-        if lease is None or lease.seconds <= _ODD * usual:
-            return
-        holder, since, until = self._odd
-        if lease.holder != holder or now + lease.seconds > until + usual / 6:
-            self._odd = lease.holder, now, now + lease.seconds
-        elif now > since + usual:
-            self._dead = holder
 
     async def _refresh(self) -> None:
         """Read the thread again if others may have moved it."""
@@ -333,8 +315,7 @@ class Admission:
         thread, around = self._thread, Hold.around(self._thread)
         if around is None:
             is_first = self._place is None or self._place.is_first
-            is_held = thread.lease is not None and thread.lease.holder != self._dead
-            return thread.is_in_turn or is_held or not is_first
+            return thread.is_in_turn or thread.lease is not None or not is_first
         if not around.admits_turns or thread.is_in_turn:
             message = (
                 f"a turn on thread {thread.id!r} cannot wait for another one inside it: give that a "

@@ -23,7 +23,7 @@ MAX_SIZE = 1 << 30
 
 _GZIP = b"\x1f\x8b"
 _NOT_READ = {
-    b"PK\x03\x04": "a zip archive: unpack it and pass the file in it, such as conversations.json",
+    b"PK\x03\x04": "a zip archive: unpack it and pass the file in it",
     b"\x28\xb5\x2f\xfd": "compressed by zstd: pass what `zstd -d` makes of it",
     b"\xfd7zXZ": "compressed by xz: pass what `xz -d` makes of it",
     b"BZh": "compressed by bzip2: pass what `bzip2 -d` makes of it",

@@ -19,8 +19,6 @@ from foldline.logs.ai_sdk import AI_SDK
 from foldline.logs.aider import AIDER
 from foldline.logs.calls import call_records
 from foldline.logs.chat_jsonl import CHAT_JSONL
-from foldline.logs.chatgpt import CHATGPT
-from foldline.logs.claude_ai import CLAUDE_AI
 from foldline.logs.claude_code import CLAUDE_CODE
 from foldline.logs.codex import CODEX
 from foldline.logs.converse import CONVERSE
@@ -53,8 +51,6 @@ FORMATS: tuple[Importer, ...] = (
     SWE_AGENT,
     OPENHANDS,
     OPENCODE,
-    CHATGPT,
-    CLAUDE_AI,
     LANGCHAIN,
     LANGSMITH,
     LANGFUSE,

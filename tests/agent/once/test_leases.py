@@ -2,13 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime, timedelta
-from pathlib import Path
-from time import monotonic
+from datetime import timedelta
 
 import pytest
 
-from foldline import Agent, MemoryStore, Message, SQLiteStore
+from foldline import Agent, MemoryStore, Message
 from foldline.agent.result import TurnResult
 from foldline.agent.service import begun
 from foldline.errors import ModelError, RunStartError, ThreadConflictError, TurnRunningError
@@ -354,28 +352,3 @@ async def test_a_turn_inside_a_turn_is_refused() -> None:
 
     assert result.text == "fine"
     assert [one.role for one in result.messages] == ["user", "assistant", "tool", "assistant"]
-
-
-class Moved(Clock):
-    """A clock that goes, and that somebody puts back."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.began = monotonic()
-
-    def __call__(self) -> datetime:
-        """Return the time."""
-        return self.now + timedelta(seconds=monotonic() - self.began)
-
-
-async def test_a_clock_that_is_put_back_holds_no_thread(tmp_path: Path) -> None:
-    """The lease of a dead worker would last an hour more: nobody renews it, so it is not waited for."""
-    clock, model = Moved(), ScriptedModel(["fine"])
-    store = SQLiteStore(tmp_path / "a.db", turn_lease=0.1, turn_wait=20.0, clock=clock)
-    async with store:
-        left = Change(messages=[Message.user("hi")], lease=Lease("dead", 0.1))
-        await (await store.thread("t")).commit(left)
-        clock.now -= timedelta(hours=1)
-        result = await Agent(model).run("hello", thread=await store.thread("t"))
-
-    assert result.text == "fine"

@@ -148,7 +148,6 @@ async def test_stopped_redis(redis_server: RedisServer, redis_url: str) -> None:
             store.find("t"),
             store.tenants(),
             store.delete("t"),
-            store.promise(),
             RedisStore(redis_url).open(),
         ):
             with pytest.raises(StoreError) as caught:

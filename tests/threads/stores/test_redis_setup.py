@@ -7,7 +7,7 @@ import pytest
 
 from foldline.errors import ConfigError, MissingExtraError, StoreError, StoreVersionError
 from foldline.history.messages import Message
-from foldline.threads.stores.redis.doctor import RedisDurability
+from foldline.threads.stores.redis.doctor import redis_facts
 from foldline.threads.stores.redis.store import RedisStore
 from tests.servers.redis import RedisServer, Sync
 from tests.threads.stores.redis_image import tell
@@ -49,6 +49,11 @@ async def test_eviction_is_refused() -> None:
             assert await store.find("t") is not None
 
 
+async def persistence(url: str) -> str:
+    (found,) = [one.value async for one in redis_facts(url) if one.name == "persistence"]
+    return found
+
+
 @pytest.mark.parametrize(
     ("mode", "save", "expected"),
     [
@@ -59,25 +64,23 @@ async def test_eviction_is_refused() -> None:
         (None, "", "memory"),
     ],
 )
-async def test_promise(mode: Sync | None, save: str, expected: RedisDurability) -> None:
-    """A store reports what its Redis may lose with the current settings."""
+async def test_what_may_be_lost(mode: Sync | None, save: str, expected: str) -> None:
+    """The doctor reports what a Redis may lose with the current settings."""
     with RedisServer(appendfsync=mode or "always") as server:
         await tell(server.url, "CONFIG", "SET", "appendonly", "no" if mode is None else "yes")
         await tell(server.url, "CONFIG", "SET", "save", save)
-        async with RedisStore(server.url) as store:
-            promise = await store.promise()
+        found = await persistence(server.url)
 
-    assert promise.durability == expected
-    assert ("nothing that was acknowledged" in promise.loss) is (expected == "always")
+    assert found.startswith(f"{expected}; what may be lost: ")
+    assert ("nothing that was acknowledged" in found) is (expected == "always")
 
 
-async def test_promise_of_a_silent_redis() -> None:
+async def test_what_a_silent_redis_may_lose() -> None:
     """If a user may not read the settings, the durability is unknown."""
     with RedisServer() as server:
         rights = ("~*", "&*", "+@all", "-config")
         await tell(server.url, "ACL", "SETUSER", "app", "on", ">secret", *rights)
-        async with RedisStore(f"unix://app:secret@{server.socket}") as store:
-            assert (await store.promise()).durability == "unknown"
+        assert (await persistence(f"unix://app:secret@{server.socket}")).startswith("unknown; ")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,6 @@ from foldline.threads.store import ThreadStore
 
 
 _MOST_LOST = 20
-_PARTS = (4, 8, 16)
 _LINE = 160
 
 
@@ -94,7 +93,9 @@ def _state(options: _InspectOptions, history: History, tape: Tape) -> HistoryRed
     config = config_for(options, options.config, prices=options.prices, model=options.model)
     made = _folds(tape, config)
     if len(made) < (options.fold or 1):
-        known = f"choose one of 1 to {len(made)}" if made else _way_out(tape)
+        known = f"all of its {tape.session.tokens:,} tokens fit: give a low --ceiling, such as 4000"
+        if made:
+            known = f"choose one of 1 to {len(made)}"
         message = (
             f"{options.file} has {counted(len(made), 'fold')} with a summary in this "
             f"configuration: {known}"
@@ -107,19 +108,6 @@ def _folds(tape: Tape, config: HistoryReductionConfig) -> list[HistoryReductionS
     with progress("replaying", len(model_turns(tape))) as step:
         found = folds(tape, config, on_call=step)
         return [state for state in found if state.summarized_up_to_index]
-
-
-def _way_out(tape: Tape) -> str:
-    """Say that everything fits, and name options that have been tried and do fold."""
-    fits = f"all of its {tape.session.tokens:,} tokens fit"
-    size = sum(map(tape.size, tape.said))
-    for part in _PARTS:
-        most = max(1, size // part)
-        small = HistoryReductionConfig(target_token_budget=most, token_budget_threshold=most)
-        if made := _folds(tape, small):
-            how = f"--token-target {most} --token-threshold {most} alone"
-            return f"{fits}; with {how} it has {len(made):,}"
-    return f"{fits}, and it is too short for a summary to be smaller"
 
 
 def print_inspection(console: Console, found: Inspection) -> None:

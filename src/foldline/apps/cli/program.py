@@ -45,8 +45,6 @@ THREAD_COMMANDS: _Commands = MappingProxyType(
         "pin": "threads.pin_message: Keep a message of a thread word for word beside every summary.",
         "unpin": "threads.unpin_message: Stop keeping a message of a thread word for word.",
         "fold": "threads_fold.fold_thread: Fold a thread now, whatever the counts; `foldline threads undo` takes it back.",
-        "due": "threads_fold.list_due: List the threads whose fold is due by their counts, the longest waiting first.",
-        "refold": "threads_fold.refold_threads: Fold the threads of a tenant for another configuration or model, each once.",
         "fork": "threads.fork_thread: Make a new thread that begins with the first messages of another.",
         "costs": "threads_costs.show_costs: Show what threads have sent and cost; of one thread also what each fold cost and saved since.",
         "undo": "threads.undo_reduction: Take back the newest reduction of a thread; the one before it is active again.",

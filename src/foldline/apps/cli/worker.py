@@ -3,9 +3,7 @@
 import asyncio
 import logging
 import sys
-import traceback
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec.structs import asdict
@@ -128,27 +126,12 @@ def _imported(module: str, place: str | None) -> Any:
         if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
             raise UsageError(_nothing(place)) from error
         # Its text may quote an address with a password.
-        message = (
-            f"{module} ends with {type(error).__name__}{_spot(error)}: run `python -m {module}`"
-        )
+        message = f"{module} ends with {type(error).__name__}: run `python -m {module}`"
         raise UsageError(message) from error
 
 
 def _nothing(place: str | None) -> str:
     return f"there is no {place}: check the name, and the folder you are in"
-
-
-def _spot(error: Exception) -> str:
-    """Return where the program of the user has raised *error*: the last line in its folder."""
-    frames = [(one.filename, one.lineno) for one in traceback.extract_tb(error.__traceback__)]
-    if isinstance(error, SyntaxError):
-        frames.append((error.filename or "", error.lineno))
-    for name, line in reversed(frames):
-        file = Path(name).absolute()
-        is_theirs = file.is_relative_to(Path.cwd()) and "site-packages" not in file.parts
-        if is_theirs and file.is_file():
-            return f" in line {line} of {file.relative_to(Path.cwd())}"
-    return ""
 
 
 def _show_status(options: _WorkerOptions) -> None:

@@ -1,9 +1,7 @@
 """What a Redis keeps with its settings; in any mode a commit is written whole or not at all."""
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Final, Literal, TypeAlias, cast
-
-from msgspec import Struct
+from typing import Final
 
 from foldline.errors import StoreError
 from foldline.threads.storage import Fact
@@ -11,15 +9,8 @@ from foldline.threads.stores.line import MOST_WAITING
 from foldline.threads.stores.redis.link import RedisLink
 
 
-RedisDurability: TypeAlias = Literal["always", "everysec", "no", "snapshot", "memory", "unknown"]
-"""
-When a Redis writes to its disk what it has acknowledged.
-
-`always`: before it answers (`appendfsync always`). `everysec`: once a second. `no`: when the
-operating system chooses. `snapshot`: now and then, all of it (`save`, without `appendonly`).
-`memory`: never. `unknown`: this user may not read the settings.
-"""
-
+# By when a Redis writes to its disk what it has acknowledged: `appendfsync`, or without `appendonly` now
+# and then (`save`), or never.
 _LOSSES: Mapping[str, str] = {
     "always": "nothing that was acknowledged",
     "everysec": "a kill of Redis or a power cut: commits of the last two seconds",
@@ -32,29 +23,17 @@ _HARMLESS: Final = ("always", "everysec", "unknown")
 _TIMEOUT: Final = 10.0
 
 
-class RedisPromise(Struct, frozen=True):
-    """What a Redis may lose."""
-
-    durability: RedisDurability
-    """When it writes to its disk."""
-
-    @property
-    def loss(self) -> str:
-        """What a crash may lose, in words; a failover loses what the replica has not received."""
-        return _LOSSES[self.durability]
-
-
-async def read_promise(link: RedisLink) -> RedisPromise:
-    """Return what the Redis of *link* may lose."""
+async def _durability(link: RedisLink) -> str:
+    """Return when the Redis of *link* writes to its disk."""
     appends = await _fact(link, "aof_enabled") == "1"
     try:
         answer: list[bytes] = await link.ask("CONFIG", "GET", "appendfsync" if appends else "save")
     except StoreError:
-        return RedisPromise("unknown")
+        return "unknown"
     value = b"".join(answer[1:2]).decode().strip()
     if not appends:
-        return RedisPromise("snapshot" if value else "memory")
-    return RedisPromise(cast("RedisDurability", value if value in _LOSSES else "unknown"))
+        return "snapshot" if value else "memory"
+    return value if value in _LOSSES else "unknown"
 
 
 async def check_policy(link: RedisLink) -> None:
@@ -76,16 +55,16 @@ async def redis_facts(url: str) -> AsyncIterator[Fact]:
     try:
         version = await _fact(link, "redis_version")
         policy = await _fact(link, "maxmemory_policy")
-        promise = await read_promise(link)
+        durability = await _durability(link)
     finally:
         await link.close()
     yield Fact(name="Redis", value=version)
     advice = "set appendonly yes and appendfsync always to lose nothing"
     yield Fact(
         name="persistence",
-        value=f"{promise.durability}; what may be lost: {promise.loss}",
-        advice="" if promise.durability == "always" else advice,
-        is_danger=promise.durability not in _HARMLESS,
+        value=f"{durability}; what may be lost: {_LOSSES[durability]}",
+        advice="" if durability == "always" else advice,
+        is_danger=durability not in _HARMLESS,
     )
     evicts = policy.startswith("allkeys-")
     advice = "set it to noeviction: Redis may drop threads when its memory is full"

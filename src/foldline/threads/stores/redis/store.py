@@ -27,7 +27,7 @@ from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread, judge
 from foldline.threads.store import StoreOptions, ThreadStore
 from foldline.threads.stores.line import MOST_WAITING
-from foldline.threads.stores.redis.doctor import RedisPromise, check_policy, read_promise
+from foldline.threads.stores.redis.doctor import check_policy
 from foldline.threads.stores.redis.link import RedisLink, Word
 from foldline.threads.stores.redis.migration import FORMAT, OLD_FORMATS, migrate
 
@@ -103,7 +103,7 @@ class RedisStorage:
         return _stored(key, entry)
 
     async def commit(self, key: ThreadKey, change: Change) -> None:
-        """Do everything in *change*, or nothing; `RedisStore.promise` says how durable it is."""
+        """Do everything in *change*, or nothing; `foldline doctor` says how durable it is."""
         words = [_plan(change), change.head, *_contents(change)]
         found = await self._write("commit", key, words, expected=change.revision)
         if isinstance(found, tuple):
@@ -337,7 +337,7 @@ class RedisStore(ThreadStore):
     A commit is made whole or not at all, as long as no other program writes keys under this prefix
     and the user keeps its right to all of them. Whether a crash of Redis may lose the newest
     commits is a matter of its settings: with `appendonly yes` and `appendfsync always` it loses
-    none; see `promise`. A failover loses what the replica has not received. Once the old primary
+    none; `foldline doctor` says which it has. A failover loses what the replica has not received. Once the old primary
     refuses a write, that write and every later call go where the address leads then; until then the
     old primary answers reads.
 
@@ -379,14 +379,4 @@ class RedisStore(ThreadStore):
             allow_eviction=allow_eviction,
             max_waiting=max_waiting,
         )
-        self._link = storage.link
         super().__init__(storage, **options)
-
-    async def promise(self) -> RedisPromise:
-        """
-        Return what this Redis, with its settings, may lose in a crash.
-
-        Raises:
-            StoreError: Redis cannot be reached.
-        """
-        return await read_promise(self._link)
