@@ -22,6 +22,7 @@ from foldline.history.messages import Message
 from foldline.integrations.langchain_messages import LangChainCodec
 from foldline.integrations.langgraph import fold_messages
 from foldline.integrations.langgraph_checkpoints import FoldlineSaver
+from foldline.integrations.langgraph_index import RowIndex
 from foldline.integrations.langgraph_rows import Row, append
 from foldline.testing.summarizer import ScriptedSummarizer
 from foldline.threads.row import StoredRow
@@ -332,6 +333,43 @@ def test_a_checkpoint_is_read_while_another_task_writes() -> None:
     assert found == newest
 
 
+class HeldStorage(MemoryStorage):
+    """Gives rows only when it is told to, for each of the first two readings on its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told = [asyncio.Event(), asyncio.Event()]
+        self.held: asyncio.Queue[asyncio.Event] = asyncio.Queue()
+
+    async def rows(self, *args: Any, **kwargs: Any) -> list[StoredRow]:
+        """Return rows, as they were when they were asked for."""
+        found = await super().rows(*args, **kwargs)
+        if self.told:
+            self.held.put_nowait(told := self.told.pop())
+            await told.wait()
+        return found
+
+
+def test_two_tasks_that_index_what_was_appended_find_the_newest() -> None:
+    """The one that has read less comes first; what the other one has read beyond it is not dropped."""
+    storage = HeldStorage()
+    store = ThreadStore(storage)
+
+    async def read() -> int | None:
+        thread = await store.thread("t")
+        index, held = RowIndex(thread), list[tuple[Any, asyncio.Event]]()
+        for id in "ab":
+            await append(thread, Row(call="put", ns="", id=id), "t")
+            reading = asyncio.create_task(index.reach(await store.thread("t")))
+            held.append((reading, await storage.held.get()))
+        for reading, told in held:
+            told.set()
+            await reading
+        return await index.find(thread, "", None)
+
+    assert asyncio.run(read()) == 1
+
+
 def refused(call: Callable[[], Any]) -> str:
     """Return what *call* is refused with."""
     with pytest.raises(FormatError) as caught:
@@ -355,8 +393,10 @@ def test_a_thread_of_another_program_is_refused(size: int) -> None:
     }
 
     assert said == {
-        "thread 'support-42' holds messages that are no checkpoints of LangGraph: "
-        "give LangGraph another thread_id, or the FoldlineSaver another tenant"
+        (
+            "thread 'support-42' holds messages that are no checkpoints of LangGraph: "
+            "give LangGraph another thread_id, or the FoldlineSaver another tenant"
+        )
     }
     call_sync(thread.refresh)
     assert thread.count == size + 1
