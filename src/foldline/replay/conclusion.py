@@ -17,6 +17,7 @@ from foldline.replay.record import ReplayReport, Totals
 
 _NEGLIGIBLE = 1.02
 _PRICES = "add --prices with a model such as openai:gpt-5, or input=3,output=15,cached_read=0.3"
+_NO_PRICE = "of a model of your own, whose tokens have no price"
 _NO_CONFIGS: Mapping[str, HistoryReductionConfig] = MappingProxyType({})
 
 
@@ -33,8 +34,13 @@ def conclude(
     *,
     configs: Mapping[str, HistoryReductionConfig] = _NO_CONFIGS,
     prices: Prices | None = None,
+    is_own: bool = False,
 ) -> Conclusion:
-    """Return what *sessions* come to, with *configs* and unlisted *prices* for what to paste."""
+    """
+    Return what *sessions* come to, with *configs* and unlisted *prices* for what to paste.
+
+    Of a model on a server of one's own, *is_own*, nobody is asked for prices.
+    """
     table = rows(sessions)
     them, need = ("this session", "needs") if len(sessions) == 1 else ("these sessions", "need")
     played = [row for row in table if not row.is_baseline]
@@ -46,7 +52,8 @@ def conclude(
         return Conclusion(text=_begun(text))
     bills = {row.name: row.totals.cost for row in played if row.totals.cost is not None}
     if never.cost is None or not bills:
-        text = f"Which configuration is the cheapest for {them} cannot be said without prices: {_PRICES}."
+        why = _NO_PRICE if is_own else f"without prices: {_PRICES}"
+        text = f"Which configuration is the cheapest for {them} cannot be said {why}."
         return Conclusion(text=text)
     sent = {
         row.name: bills[row.name]
