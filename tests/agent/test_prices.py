@@ -105,6 +105,15 @@ OWN = ("qwen3:8b", "ollama:qwen3", "hosted_vllm/qwen3")
         (HistoryReductionConfig(target_count=20), "acme:new-model", [WINDOW]),
         *((HistoryReductionConfig(), name, [LOCAL.format(name)]) for name in OWN),
         (HistoryReductionConfig(), "openai-chat:Qwen/Qwen3-8B", []),
+        (
+            HistoryReductionConfig(context_window_size=9_000),
+            "openai-chat:ft:gpt-9:acme",
+            [
+                MISSPELLED.partition(";")[0].replace(
+                    "openai:gpt-5-minni", "openai-chat:ft:gpt-9:acme"
+                )
+            ],
+        ),
         (BALANCE, "vllm:qwen3", [LOCAL_BOTH]),
         (HistoryReductionConfig(prices=DEAR), "acme:new-model", [WINDOW]),
         (HistoryReductionConfig(prices=DEAR, context_window_size=9_000), "acme:new-model", []),
@@ -142,6 +151,7 @@ def test_what_is_assumed_of_a_local_model_holds() -> None:
     assert (alone.window, agents.window) == (32_768, 32_768)
     assert "32,768 tokens are assumed" in agents.warning
     assert ModelSummarizer(ScriptedModel(name="qwen3:8b")).context_window == 32_768
+    assert HistoryReducer(model=" Qwen3:8B ").window == 32_768
     assert HistoryReducer(model="qwen3:8b", window=4_096).window == 4_096
 
 

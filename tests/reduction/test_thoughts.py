@@ -2,7 +2,7 @@
 
 import pytest
 
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import ReasoningPart, TextPart
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.thoughts import with_thoughts
@@ -34,6 +34,16 @@ def test_a_thought_may_show_something(shown: str) -> None:
     assert with_thoughts(Message.assistant(text)).parts == (ReasoningPart(shown), BOTH[1])
 
 
+def test_the_vendors_item_goes_with_a_thought() -> None:
+    """It says the thought as a text, and would be sent in place of the parts."""
+    native = Native(format=NativeFormat.OPENAI_CHAT, item="{}")
+    message = Message(
+        role="assistant", parts=(TextPart(f"<think>{THOUGHT}</think>a"),), native=native
+    )
+
+    assert with_thoughts(message).native is None
+
+
 def test_an_answer_of_thoughts_alone_has_no_text() -> None:
     """Nothing is said where the model has only thought before it calls a tool."""
     assert with_thoughts(Message.assistant("<think>hm</think>\n")).parts == (ReasoningPart("hm"),)
@@ -50,6 +60,7 @@ def test_an_answer_of_thoughts_alone_has_no_text() -> None:
         Message.assistant("It ends with this:\n\n```text\nhm\n</think>\n```\n\nThat is all."),
         Message.assistant("It ends with this:\n\n~~~\nhm\n</think>\n~~~\n\nThat is all."),
         Message.assistant("I think so."),
+        Message(role="assistant", parts=(ReasoningPart("<think>a</think>b"),)),
         Message.user("<think>a</think>b"),
         Message.assistant("<think>cut off"),
     ],
