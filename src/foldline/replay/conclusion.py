@@ -16,7 +16,10 @@ from foldline.replay.record import ReplayReport, Totals
 
 
 _NEGLIGIBLE = 1.02
-_PRICES = "add --prices with a model such as openai:gpt-5, or input=3,output=15,cached_read=0.3"
+_PRICES = (
+    "without prices: add --prices with a model such as openai:gpt-5, or "
+    "input=3,output=15,cached_read=0.3"
+)
 _NO_PRICE = "of a model of your own, whose tokens have no price"
 _NO_CONFIGS: Mapping[str, HistoryReductionConfig] = MappingProxyType({})
 
@@ -36,11 +39,7 @@ def conclude(
     prices: Prices | None = None,
     is_own: bool = False,
 ) -> Conclusion:
-    """
-    Return what *sessions* come to, with *configs* and unlisted *prices* for what to paste.
-
-    Of a model on a server of one's own, *is_own*, nobody is asked for prices.
-    """
+    """Return what *sessions* come to, with *configs* and unlisted *prices* for what to paste."""
     table = rows(sessions)
     them, need = ("this session", "needs") if len(sessions) == 1 else ("these sessions", "need")
     played = [row for row in table if not row.is_baseline]
@@ -52,9 +51,7 @@ def conclude(
         return Conclusion(text=_begun(text))
     bills = {row.name: row.totals.cost for row in played if row.totals.cost is not None}
     if never.cost is None or not bills:
-        why = _NO_PRICE if is_own else f"without prices: {_PRICES}"
-        text = f"Which configuration is the cheapest for {them} cannot be said {why}."
-        return Conclusion(text=text)
+        return _unbilled(them, is_own=is_own)
     sent = {
         row.name: bills[row.name]
         for row in played
@@ -85,6 +82,12 @@ def conclude(
     return Conclusion(
         text=f"{text} {bills_alone(lines)} {end}; `foldline advise` tries more.", lines=lines
     )
+
+
+def _unbilled(them: str, *, is_own: bool) -> Conclusion:
+    """Return what to say of *them* without prices, which a model on a server of one's own has not."""
+    why = _NO_PRICE if is_own else _PRICES
+    return Conclusion(text=f"Which configuration is the cheapest for {them} cannot be said {why}.")
 
 
 def _folds(totals: Totals) -> bool:
