@@ -81,7 +81,12 @@ SHARE = HistoryReductionConfig(
 )
 WINDOW = "the window of acme:new-model is unknown, so that 128,000 tokens are assumed: set `window`"
 
-LOCAL = "the window of qwen3:8b is unknown, so that 32,768 tokens are assumed: set `window`"
+LOCAL = "the window of {} is unknown, so that 32,768 tokens are assumed: set `window`"
+LOCAL_BOTH = (
+    "the window and the prices of vllm:qwen3 are unknown, so that 32,768 tokens are assumed and the "
+    "ceiling alone decides: set `window` and `prices`"
+)
+OWN = ("qwen3:8b", "ollama:qwen3", "hosted_vllm/qwen3")
 
 
 @pytest.mark.parametrize(
@@ -91,9 +96,25 @@ LOCAL = "the window of qwen3:8b is unknown, so that 32,768 tokens are assumed: s
         (HistoryReductionConfig(), None, []),
         (HistoryReductionConfig(), "openai:gpt-4o", []),
         (HistoryReductionConfig(), "openai:gpt-5-minni", [MISSPELLED]),
+        (
+            HistoryReductionConfig(),
+            "openai-chat:gpt-5-minni",
+            [MISSPELLED.replace("openai:", "openai-chat:")],
+        ),
         (HistoryReductionConfig(trigger="count"), "acme:new-model", [WINDOW]),
         (HistoryReductionConfig(target_count=20), "acme:new-model", [WINDOW]),
-        (HistoryReductionConfig(target_count=20), "qwen3:8b", [LOCAL]),
+        *((HistoryReductionConfig(), name, [LOCAL.format(name)]) for name in OWN),
+        (HistoryReductionConfig(), "openai-chat:Qwen/Qwen3-8B", []),
+        (
+            HistoryReductionConfig(context_window_size=9_000),
+            "openai-chat:ft:gpt-9:acme",
+            [
+                MISSPELLED.partition(";")[0].replace(
+                    "openai:gpt-5-minni", "openai-chat:ft:gpt-9:acme"
+                )
+            ],
+        ),
+        (BALANCE, "vllm:qwen3", [LOCAL_BOTH]),
         (HistoryReductionConfig(prices=DEAR), "acme:new-model", [WINDOW]),
         (HistoryReductionConfig(prices=DEAR, context_window_size=9_000), "acme:new-model", []),
         (HistoryReductionConfig(enabled=False), "acme:new-model", []),
@@ -130,6 +151,7 @@ def test_what_is_assumed_of_a_local_model_holds() -> None:
     assert (alone.window, agents.window) == (32_768, 32_768)
     assert "32,768 tokens are assumed" in agents.warning
     assert ModelSummarizer(ScriptedModel(name="qwen3:8b")).context_window == 32_768
+    assert HistoryReducer(model=" Qwen3:8B ").window == 32_768
     assert HistoryReducer(model="qwen3:8b", window=4_096).window == 4_096
 
 

@@ -115,6 +115,10 @@ BAD = {
         "if its prices are known; the nearest known model is 'gpt-5-mini'",
     ),
     "advice without prices": ("advise good.json", "give --prices, or --model"),
+    "advice on a local model": (
+        "advise good.json --model ollama:qwen3",
+        "a model of your own have no price: `foldline replay` shows",
+    ),
     "advice on no file": ("advise nowhere.json", "cannot read nowhere.json: No such file"),
     "quality of no file": ("quality nowhere.json", "cannot read nowhere.json: No such file"),
     "quality of an empty file": ("quality empty.json", "empty.json: empty input"),

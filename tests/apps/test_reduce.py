@@ -73,13 +73,14 @@ def test_the_state_makes_the_next_call_a_hit(run: Run, chat: Path, tmp_path: Pat
 
 
 def test_a_model_without_prices_is_named(run: Run, chat: Path) -> None:
-    """A slip in a name that still has a window is told, with what may have been meant."""
+    """A slip in a name that still has a window is told, with what may have been meant; a local one has none."""
     wrong = run("reduce", chat, "--model", "openai:gpt-5-mimi")
     right = run("reduce", chat, "--model", "openai:gpt-5-mini")
+    own = run("reduce", chat, "--model", "ollama:qwen3", "--window", "9000")
 
     assert "the prices of openai:gpt-5-mimi are unknown" in wrong.err
     assert "the nearest known model is 'gpt-5-mini'" in wrong.err
-    assert "unknown" not in right.err
+    assert "unknown" not in right.err + own.err
 
 
 def test_nothing_folded_leaves_no_state(run: Run, chat: Path, tmp_path: Path) -> None:

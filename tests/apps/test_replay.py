@@ -251,6 +251,16 @@ def test_without_prices_a_line_asks_for_them(run: Run, short: Path) -> None:
     assert "the window is taken" not in outcome.out
 
 
+def test_nobody_is_asked_for_the_prices_of_a_model_of_ones_own(run: Run, short: Path) -> None:
+    """A server such as Ollama charges nothing for a token, which the last line says."""
+    outcome = run("replay", short, *SMALL, "--model", "ollama:qwen3", "--window", "9000")
+
+    assert "cannot be said of a model of your own, whose tokens have no price" in " ".join(
+        outcome.out.split()
+    )
+    assert "--prices" not in outcome.out + outcome.err
+
+
 def test_what_outgrows_the_window_says_so(run: Run, short: Path, tmp_path: Path) -> None:
     """In the table, the document and on the page, with the window where it is not given."""
     prices = ("--prices", "input=3,output=15", "--no-check")

@@ -17,4 +17,5 @@ def test_a_schema_and_a_model_and_a_list_of_models_have_schemas() -> None:
     schema = [{"title": "Room"}]
 
     assert [output_schemas(one) for one in (schema[0], Room, list[Room])] == [schema] * 3
+    assert output_schemas(str | Room) == schema
     assert [output_schemas(one) for one in (None, str, "Room", Room())] == [[]] * 4

@@ -491,4 +491,9 @@ reduction/active.py: agent/test_bound_thinking.py
 a fold in a tool loop takes the thinking of the call that is answered
 - return first if is_called and not is_told else len(history)
 + return len(history)
+
+reduction/thoughts.py: reduction/test_thoughts.py
+an example of a thought ends one
+- return _OPENED(before) is not None or len(_FENCES(before)) % 2 > 0
++ return False
 """)

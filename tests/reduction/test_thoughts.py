@@ -2,7 +2,7 @@
 
 import pytest
 
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import ReasoningPart, TextPart
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.thoughts import with_thoughts
@@ -26,6 +26,24 @@ def test_a_thought_in_front_is_reasoning(text: str) -> None:
     assert with_thoughts(Message.assistant(text)).parts == BOTH
 
 
+@pytest.mark.parametrize("shown", ["```\nhm\n```", "It asks for `<think>`."])
+def test_a_thought_may_show_something(shown: str) -> None:
+    """Code that has its end in it, and a tag that is named, keep no thought open."""
+    text = f"{shown}\n</think>\n\nIt is in Lisbon."
+
+    assert with_thoughts(Message.assistant(text)).parts == (ReasoningPart(shown), BOTH[1])
+
+
+def test_the_vendors_item_goes_with_a_thought() -> None:
+    """It says the thought as a text, and would be sent in place of the parts."""
+    native = Native(format=NativeFormat.OPENAI_CHAT, item="{}")
+    message = Message(
+        role="assistant", parts=(TextPart(f"<think>{THOUGHT}</think>a"),), native=native
+    )
+
+    assert with_thoughts(message).native is None
+
+
 def test_an_answer_of_thoughts_alone_has_no_text() -> None:
     """Nothing is said where the model has only thought before it calls a tool."""
     assert with_thoughts(Message.assistant("<think>hm</think>\n")).parts == (ReasoningPart("hm"),)
@@ -35,7 +53,14 @@ def test_an_answer_of_thoughts_alone_has_no_text() -> None:
     "message",
     [
         Message.assistant("Close it with </think> and go on."),
+        Message.assistant("Use the `</think>` tag to end.\nIt is in Lisbon."),
+        Message.assistant("It prints this:\n\n```\n<think>\nhm\n</think>\n```\n\nThat is all."),
+        Message.assistant("Each answer begins so:\n<think>\nhm\n</think>\nThat is all."),
+        Message.assistant("Each answer begins so: [THINK]hm[/THINK]\nThat is all."),
+        Message.assistant("It ends with this:\n\n```text\nhm\n</think>\n```\n\nThat is all."),
+        Message.assistant("It ends with this:\n\n~~~\nhm\n</think>\n~~~\n\nThat is all."),
         Message.assistant("I think so."),
+        Message(role="assistant", parts=(ReasoningPart("<think>a</think>b"),)),
         Message.user("<think>a</think>b"),
         Message.assistant("<think>cut off"),
     ],

@@ -13,7 +13,7 @@ from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import ConfigError
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
-from foldline.providers.book import assumed_window, window_of_model
+from foldline.providers.book import assumed_window, is_own, window_of_model
 from foldline.providers.digest import is_digest
 from foldline.providers.model import Summarizer
 from foldline.providers.price_list import nearest_listed, prices_for, prices_of_model
@@ -217,8 +217,8 @@ def _unknown(
     if model is not None and not (window or config.context_window_size):
         assumed = assumed_window(model) or DEFAULT_WINDOW
         gaps.append(("the window", f"{assumed:,} tokens are assumed", f"`{option}`"))
-    needs_prices = is_listed and (model is not None or config.trigger == "balance")
-    if costs is None and needs_prices and not config.counts:
+    needs_prices = config.trigger == "balance" or (model is not None and not is_own(model))
+    if costs is None and is_listed and needs_prices and not config.counts:
         gaps.append(("the prices", "the ceiling alone decides", "`prices`"))
     if not gaps:
         return ""

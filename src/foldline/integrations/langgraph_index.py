@@ -46,9 +46,8 @@ class RowIndex:
             self._high = max(self._high, start + len(rows))
 
     async def reach(self, thread: ReadOnlyThread) -> None:
-        """Read what was appended."""
-        start = self._high
-        if start < thread.count:
+        """Read what was appended, again from where another task has come to in the meantime."""
+        while (start := self._high) < thread.count:
             self._add(start, await read_range(thread, start, thread.count))
 
     async def _back(self, thread: ReadOnlyThread) -> bool:

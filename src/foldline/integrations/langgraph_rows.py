@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.errors import ThreadConflictError
+from foldline.errors import FormatError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.history.parts import GenericPart
 from foldline.threads.change import Change
@@ -55,10 +55,20 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return replace(self, at=self.at | own, own={}, value=("", b""))
 
 
+def _no_checkpoints(thread: ReadOnlyThread) -> FormatError:
+    message = (
+        f"thread {thread.id!r} holds messages that are no checkpoints of LangGraph: give LangGraph "
+        "another thread_id, or the FoldlineSaver another tenant"
+    )
+    return FormatError(message)
+
+
 async def read_range(thread: ReadOnlyThread, start: int, stop: int) -> list[Row]:
-    """Return the rows from number *start* up to *stop*."""
-    parts = (one.parts[0] for one in await thread.get_range(start, stop))
-    data = (one.data for one in parts if isinstance(one, GenericPart))
+    """Return the rows from number *start* up to *stop*; raise FormatError if not all of them are rows."""
+    parts = (part for one in await thread.get_range(start, stop) for part in one.parts)
+    data = [one.data for one in parts if isinstance(one, GenericPart) and one.kind == _KIND]
+    if len(data) != stop - start:
+        raise _no_checkpoints(thread)
     return [msgspec.json.decode(one, type=Row) for one in data]
 
 
@@ -81,6 +91,8 @@ async def append(thread: ConversationThread, row: Row, name: str) -> None:
     def _decide(one: ConversationThread) -> Change:
         if one.head.epoch != epoch:
             raise ThreadConflictError(thread_id=one.id, expected=0, actual=one.head.revision)
+        if one.count and NAME_KEY not in one.metadata:
+            raise _no_checkpoints(one)
         named = {**one.metadata, NAME_KEY: name}
         metadata = None if named == one.metadata else named
         return Change(messages=[row.message], metadata=metadata, source="input")

@@ -9,6 +9,7 @@ from strands.types.session import Session, SessionAgent, SessionMessage
 
 from foldline.checks import expect
 from foldline.conversation.conversation import call_sync
+from foldline.errors import ThreadConflictError
 from foldline.guests import objects_in, rows_of
 from foldline.history.formats.wire import json_text
 from foldline.history.messages import Message
@@ -117,15 +118,7 @@ class FoldlineSessionRepository(SessionRepository):
         self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any
     ) -> None:
         """Put a message in the place of the one with its id, such as one with a redaction."""
-        found = self.list_messages(session_id, agent_id)
-        wanted = session_message.message_id
-        at = next((at for at, one in enumerate(found) if one.message_id == wanted), None)
-        if at is None:
-            message = f"message {wanted} does not exist"
-            raise SessionException(message)
-        session_message.created_at, found[at] = found[at].created_at, session_message
-        rows = [row for one in found for row in _rows(one)]
-        call_sync(self._thread(session_id, agent_id).replace, rows)
+        call_sync(_update, self._thread(session_id, agent_id), session_message)
 
     def list_messages(
         self,
@@ -136,14 +129,34 @@ class FoldlineSessionRepository(SessionRepository):
         **kwargs: Any,
     ) -> list[SessionMessage]:
         """Return the messages of an agent, *limit* of them from *offset* on."""
-        rows = call_sync(self._thread(session_id, agent_id).get_messages)
         end = None if limit is None else offset + limit
-        return [SessionMessage.from_dict(one) for one in objects_in(rows)[offset:end]]
+        return call_sync(_messages, self._thread(session_id, agent_id))[offset:end]
 
 
 def _keep(thread: ConversationThread, values: dict[str, Any]) -> None:
     """Put *values* in the place of those of *thread*; of two requests of a session the last one wins."""
     call_sync(thread.retry, lambda _: Change(metadata=values))
+
+
+async def _messages(thread: ConversationThread) -> list[SessionMessage]:
+    return [SessionMessage.from_dict(one) for one in objects_in(await thread.get_messages())]
+
+
+async def _update(thread: ConversationThread, new: SessionMessage) -> None:
+    """Put *new* in the place of the message with its id, beside what other requests have added."""
+    found = await _messages(thread)
+    known = [at for at, one in enumerate(found) if one.message_id == new.message_id]
+    if not known:
+        message = f"message {new.message_id} does not exist"
+        raise SessionException(message)
+    # Requests of a session that run at once give the same ids.
+    at = max(known, key=lambda at: found[at].created_at == new.created_at)
+    new.created_at, found[at] = found[at].created_at, new
+    try:
+        await thread.replace(row for one in found for row in _rows(one))
+    except ThreadConflictError:
+        await thread.refresh()
+        await _update(thread, new)
 
 
 def _rows(message: SessionMessage) -> list[Message]:

@@ -68,6 +68,16 @@ _LOCAL = re.compile(
 ).match
 
 
+# A server of one's own is asked in OpenAI's Chat form, and none of OpenAI's models has a name like it.
+_FOREIGN = re.compile(r"openai-chat:(?!gpt-\d|o\d|chatgpt|codex|ft:)").match
+
+
+def is_own(name: str) -> bool:
+    """Whether a server of one's own has the model, as far as the name says: its tokens have no price."""
+    name = name.strip().lower()
+    return bool(_LOCAL(name) or _FOREIGN(name))
+
+
 def parted(name: str) -> tuple[str, str]:
     """Return the vendor, which may be empty, and the model of a name; no model if it runs locally."""
     name = name.strip().lower()

@@ -16,7 +16,11 @@ from foldline.replay.record import ReplayReport, Totals
 
 
 _NEGLIGIBLE = 1.02
-_PRICES = "add --prices with a model such as openai:gpt-5, or input=3,output=15,cached_read=0.3"
+_PRICES = (
+    "without prices: add --prices with a model such as openai:gpt-5, or "
+    "input=3,output=15,cached_read=0.3"
+)
+_NO_PRICE = "of a model of your own, whose tokens have no price"
 _NO_CONFIGS: Mapping[str, HistoryReductionConfig] = MappingProxyType({})
 
 
@@ -33,6 +37,7 @@ def conclude(
     *,
     configs: Mapping[str, HistoryReductionConfig] = _NO_CONFIGS,
     prices: Prices | None = None,
+    is_own: bool = False,
 ) -> Conclusion:
     """Return what *sessions* come to, with *configs* and unlisted *prices* for what to paste."""
     table = rows(sessions)
@@ -46,8 +51,7 @@ def conclude(
         return Conclusion(text=_begun(text))
     bills = {row.name: row.totals.cost for row in played if row.totals.cost is not None}
     if never.cost is None or not bills:
-        text = f"Which configuration is the cheapest for {them} cannot be said without prices: {_PRICES}."
-        return Conclusion(text=text)
+        return _unbilled(them, is_own=is_own)
     sent = {
         row.name: bills[row.name]
         for row in played
@@ -78,6 +82,12 @@ def conclude(
     return Conclusion(
         text=f"{text} {bills_alone(lines)} {end}; `foldline advise` tries more.", lines=lines
     )
+
+
+def _unbilled(them: str, *, is_own: bool) -> Conclusion:
+    """Return what to say of *them* without prices, which a model on a server of one's own has not."""
+    why = _NO_PRICE if is_own else _PRICES
+    return Conclusion(text=f"Which configuration is the cheapest for {them} cannot be said {why}.")
 
 
 def _folds(totals: Totals) -> bool:

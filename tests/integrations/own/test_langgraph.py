@@ -9,6 +9,7 @@ import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
 from langgraph.channels import DeltaChannel
+from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph, add_messages
 from langgraph.prebuilt import create_react_agent
@@ -16,11 +17,12 @@ from langgraph.types import Send
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.conversation.conversation import call_sync
-from foldline.errors import ConfigError, ThreadConflictError
+from foldline.errors import ConfigError, FormatError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.integrations.langchain_messages import LangChainCodec
 from foldline.integrations.langgraph import fold_messages
 from foldline.integrations.langgraph_checkpoints import FoldlineSaver
+from foldline.integrations.langgraph_index import RowIndex
 from foldline.integrations.langgraph_rows import Row, append
 from foldline.testing.summarizer import ScriptedSummarizer
 from foldline.threads.row import StoredRow
@@ -329,6 +331,86 @@ def test_a_checkpoint_is_read_while_another_task_writes() -> None:
     found, newest = asyncio.run(read())
 
     assert found == newest
+
+
+class HeldStorage(MemoryStorage):
+    """Gives rows only when it is told to, for each of the first two readings on its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told = [asyncio.Event(), asyncio.Event()]
+        self.held: asyncio.Queue[asyncio.Event] = asyncio.Queue()
+
+    async def rows(self, *args: Any, **kwargs: Any) -> list[StoredRow]:
+        """Return rows, as they were when they were asked for."""
+        found = await super().rows(*args, **kwargs)
+        if self.told:
+            self.held.put_nowait(told := self.told.pop())
+            await told.wait()
+        return found
+
+
+def test_two_tasks_that_index_what_was_appended_find_the_newest() -> None:
+    """The one that has read less comes first; what the other one has read beyond it is not dropped."""
+    storage = HeldStorage()
+    store = ThreadStore(storage)
+
+    async def read() -> int | None:
+        thread = await store.thread("t")
+        index, held = RowIndex(thread), list[tuple[Any, asyncio.Event]]()
+        for id in "ab":
+            await append(thread, Row(call="put", ns="", id=id), "t")
+            reading = asyncio.create_task(index.reach(await store.thread("t")))
+            held.append((reading, await storage.held.get()))
+        for reading, told in held:
+            told.set()
+            await reading
+        return await index.find(thread, "", None)
+
+    assert asyncio.run(read()) == 1
+
+
+def refused(call: Callable[[], Any]) -> str:
+    """Return what *call* is refused with."""
+    with pytest.raises(FormatError) as caught:
+        call()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("size", [1, 40])
+def test_a_thread_of_another_program_is_refused(size: int) -> None:
+    """Its messages are no checkpoints, and none is written among them."""
+    store = MemoryStore()
+    thread = call_sync(store.thread, "support-42")
+    call_sync(thread.add_messages, [Message.system("Be brief."), *[Message.user("Hi")] * size])
+    saver = FoldlineSaver(store)
+
+    said = {
+        refused(lambda: graph_on(saver).invoke({"words": ["a"]}, config("support-42"))),
+        refused(lambda: list(saver.list(config("support-42")))),
+        refused(lambda: saver.prune(["support-42"])),
+        refused(lambda: saver.put(config("support-42"), empty_checkpoint(), {}, {})),
+    }
+
+    assert said == {
+        (
+            "thread 'support-42' holds messages that are no checkpoints of LangGraph: "
+            "give LangGraph another thread_id, or the FoldlineSaver another tenant"
+        )
+    }
+    call_sync(thread.refresh)
+    assert thread.count == size + 1
+
+
+def test_a_message_among_checkpoints_is_refused() -> None:
+    """Somebody has added it to the thread of a graph; to read on would take for ever."""
+    store = MemoryStore()
+    graph_on(FoldlineSaver(store)).invoke({"words": ["a"]}, config("t"))
+    call_sync(call_sync(store.thread, "t").add_message, Message.user("Hi"))
+
+    assert "thread 't' holds messages" in refused(
+        lambda: FoldlineSaver(store).get_tuple(config("t"))
+    )
 
 
 class AgentState(TypedDict, total=False):

@@ -1,5 +1,6 @@
 """A repository of Strands' sessions in threads, and a model that refuses a request."""
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +16,7 @@ from foldline.integrations.strands import FoldlineConversationManager
 from foldline.integrations.strands_sessions import FoldlineSessionRepository
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.thread import ConversationThread
 from tests.integrations.counted import RULES, Heard, Room, peek
 from tests.integrations.players.strands import Scripted
 
@@ -113,6 +115,52 @@ def test_another_type_of_the_same_number_is_written(value: object) -> None:
     found = made.read_agent(SESSION, "guide / 1")
     assert found is not None
     assert type(found.state["a"]) is type(value)
+
+
+class Overtaken(FoldlineSessionRepository):
+    """A repository of which another request writes to a thread right after it was found."""
+
+    then: Callable[[], None] | None = None
+
+    def _find(self, *names: str) -> ConversationThread | None:
+        """Return it as it was before."""
+        found, then = super()._find(*names), self.then
+        self.then = None
+        if then is not None:
+            then()
+        return found
+
+
+def test_a_redaction_keeps_what_another_request_has_added() -> None:
+    """It is written between the reading of the messages and their replacement."""
+    other = make()
+    made = Overtaken(other._store)
+    changed = said(1, "text 1")
+    changed.redact_message = {"role": "user", "content": [{"text": "redacted"}]}
+    made.then = lambda: other.create_message(SESSION, "guide / 1", said(3, "text 3"))
+
+    made.update_message(SESSION, "guide / 1", changed)
+
+    found = [
+        one.to_message()["content"][0]["text"] for one in made.list_messages(SESSION, "guide / 1")
+    ]
+    assert found == ["text 0", "redacted", "text 2", "text 3"]
+
+
+def test_a_redaction_is_of_the_message_of_its_own_request() -> None:
+    """Each of two requests at once numbers its messages alone, so that both have the same numbers."""
+    made = make(1)
+    theirs, own = said(1, "theirs"), said(1, "own")
+    for one in (theirs, own):
+        made.create_message(SESSION, "guide / 1", one)
+    own.redact_message = {"role": "user", "content": [{"text": "redacted"}]}
+
+    made.update_message(SESSION, "guide / 1", own)
+
+    found = [
+        one.to_message()["content"][0]["text"] for one in made.list_messages(SESSION, "guide / 1")
+    ]
+    assert found == ["text 0", "theirs", "redacted"]
 
 
 class CutOffStore(MemoryStore):

@@ -249,6 +249,36 @@ async def test_reasoning_that_the_vendor_cannot_read_is_left_out(
     ]
 
 
+async def test_reasoning_that_was_refused_is_left_out_in_every_conversation(
+    vendor: VendorServer,
+) -> None:
+    """One model answers many: a refusal in the second is not the end of what the first has taught."""
+    refused = Answer.of({"error": UNREADABLE[0]}, status=400)
+    vendor.answers = [answered(1), answered(2), refused, answered(3), refused, *[answered(4)] * 2]
+    async with opened(vendor, "openai:gpt-5.2") as model:
+        first, second = [await model.respond(request_of(Message.user("x"))) for _ in "12"]
+        for response in (first, second, first):
+            said = (Message.user("x"), *response.messages, Message.user("and?"))
+            await model.respond(request_of(*said))
+
+    assert [one.get("id") for one in vendor.asked[-1].body["input"]] == [None, None, None]
+    assert len(vendor.asked) == 7
+
+
+async def test_a_request_without_what_was_refused_is_sent_once(vendor: VendorServer) -> None:
+    """The same again would be refused again."""
+    refused = Answer.of({"error": UNREADABLE[0]}, status=400)
+    vendor.answers = [answered(1), refused, refused, refused]
+    async with opened(vendor, "openai:gpt-5.2") as model:
+        response = await model.respond(request_of(Message.user("x")))
+        request = request_of(Message.user("x"), *response.messages, Message.user("and?"))
+        for _ in range(2):
+            with pytest.raises(ModelError):
+                await model.respond(request)
+
+    assert len(vendor.asked) == 4
+
+
 @pytest.mark.parametrize("is_client", [False, True])
 async def test_thinking_that_claude_has_not_signed_is_left_out(
     vendor: VendorServer, is_client: bool

@@ -22,6 +22,7 @@ from foldline.apps.cli.replay import terms_of
 from foldline.apps.cli.sources import recorded_in
 from foldline.apps.cli.terminal import clean, output_console, plain_table, print_first, progress
 from foldline.errors import UsageError
+from foldline.providers.book import is_own
 from foldline.providers.price_list import PRICES_OF, nearest_listed
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices
@@ -61,6 +62,12 @@ def advise(options: _AdviseOptions) -> None:
         message = "the files hold no model call: give recorded conversations"
         raise UsageError(message)
     terms = terms_of(options.prices, options.model)
+    if terms is None and is_own(options.model or ""):
+        message = (
+            "advise compares bills, and the tokens of a model of your own have no price: `foldline replay` "
+            "shows what each configuration sends"
+        )
+        raise UsageError(message)
     if terms is None:
         near = nearest_listed(options.model or "")
         message = f"advise needs prices: give --prices, or --model if its prices are known{near}"

@@ -6,7 +6,7 @@ from foldline.apps.cli.options import ConfigOptions
 from foldline.apps.cli.sources import configured, read_config
 from foldline.apps.cli.terminal import note
 from foldline.errors import ConfigError, UsageError
-from foldline.providers.book import window_of_model
+from foldline.providers.book import is_own, window_of_model
 from foldline.providers.price_list import PRICES_OF, nearest_listed, prices_for, prices_of_model
 from foldline.reduction.budget import DEFAULT_WINDOW
 from foldline.reduction.config import HistoryReductionConfig
@@ -58,7 +58,7 @@ def priced(
     named = None if text is None else window_of_model(text)
     config = with_prices(config, text)
     prices = prices_for(config, model)
-    if model is not None and prices is None and not config.counts:
+    if model is not None and prices is None and not (config.counts or is_own(model)):
         near = nearest_listed(model)
         note(f"the prices of {model} are unknown, so that the ceiling alone decides{near}")
     return replace(config, context_window_size=config.context_window_size or named, prices=prices)

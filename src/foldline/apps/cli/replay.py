@@ -37,6 +37,7 @@ from foldline.apps.cli.viewing import show_view
 from foldline.errors import UsageError
 from foldline.logs import read_sessions
 from foldline.logs.importer import Session
+from foldline.providers.book import is_own
 from foldline.providers.price_list import prices_of_model
 from foldline.reduction.budget import DEFAULT_WINDOW
 from foldline.reduction.config import HistoryReductionConfig
@@ -119,7 +120,7 @@ def replay(options: _ReplayOptions) -> None:
     compared = _played(tapes, configs, options, terms)
     sessions = [one.reports for one in compared]
     given = terms.prices if terms is not None and "=" in (options.prices or "") else None
-    found = conclude(sessions, configs=configs, prices=given)
+    found = conclude(sessions, configs=configs, prices=given, is_own=is_own(options.model or ""))
     bill = "" if terms is None else _bill(options, sessions)
     if options.html is not None:
         pairs = zip(tapes, compared, strict=True) if options.text else ()

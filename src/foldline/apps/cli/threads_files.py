@@ -93,8 +93,6 @@ def import_threads(source: SourceOptions, options: _ImportOptions) -> None:
                 count = len(snapshot.messages) - same
                 if thread is None:
                     count = await _make(store, key, snapshot)
-                elif same == thread.count:
-                    await thread.add_messages(snapshot.messages[same:])
                 else:
                     await thread.replace(snapshot.messages)
                 made.append({"id": key.id, "messages": count})
