@@ -1,8 +1,9 @@
 """Threads by their names, over any storage."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import suppress
+from asyncio import gather
+from collections.abc import AsyncIterator, Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from time import time
@@ -73,6 +74,16 @@ class DuePage(Struct, frozen=True):
 
     threads: tuple[DueThread, ...]
     """The threads, the longest waiting first."""
+
+    next: str
+    """What to give as `after` for the page after this one; empty if this is the last."""
+
+
+class ThreadPage(Struct, frozen=True):
+    """Some of the threads of a tenant."""
+
+    threads: tuple[ConversationThread, ...]
+    """The threads, the one that was active last first."""
 
     next: str
     """What to give as `after` for the page after this one; empty if this is the last."""
@@ -288,15 +299,40 @@ class ThreadStore:
         self, tenant: str, *, after: str = ""
     ) -> AsyncIterator[tuple[StoredThread, ThreadRecord]]:
         async for stored in stored_threads(self.context.storage, tenant, after=after):
-            try:
+            with _skipped(stored.key.id):
                 yield stored, decode_record(stored, self.context.vault)
-            except StoreCorruptError:
-                _LOG.warning("thread %r is damaged: see `foldline verify`", stored.key.id)
-            except StoreVersionError:
-                _LOG.warning(
-                    "thread %r was written by a newer foldline and is skipped: upgrade foldline",
-                    stored.key.id,
-                )
+
+    async def latest(
+        self, *, tenant: str = DEFAULT_TENANT, limit: int = 20, after: str = ""
+    ) -> ThreadPage:
+        """
+        Return the threads of *tenant*, the one that was active last first, page by page.
+
+        A page may have fewer than *limit* before the last one; only an empty `next` is the end. One that
+        is damaged, or that a newer foldline wrote, is skipped, and the log names it. No index is kept of
+        the times, so each page looks through those of all threads of the tenant.
+
+        Args:
+            tenant: The owner.
+            limit: How many to return at most.
+            after: The `next` of the page before; empty for the first page.
+
+        Raises:
+            ConfigError: *limit* is below 1, or *after* is not from such a page.
+        """
+        check_tenant(tenant)
+        expect_whole("limit", limit, 1)
+        place = place_after("after", after, tuple[float, str])
+        found = await self.context.storage.latest(tenant, after=place, limit=limit)
+        read = await gather(*(self._sound(tenant, id) for _, id in found))
+        threads = tuple(one for one in read if one is not None)
+        return ThreadPage(threads, written_place(found[-1]) if len(found) == limit else "")
+
+    async def _sound(self, tenant: str, id: str) -> ConversationThread | None:
+        key = listed_key(tenant, id)
+        with _skipped(id):
+            return None if key is None else await self.find(key)
+        return None
 
     async def search(
         self, text: str, *, tenant: str = DEFAULT_TENANT, limit: int = 20, after: str = ""
@@ -368,6 +404,18 @@ class ThreadStore:
             # It may have been read in the meantime.
             self.context.recent.forget(key)
 
+    async def delete_tenant(self, tenant: str) -> int:
+        """
+        Delete every thread of *tenant*, expired and damaged ones too; return how many there were.
+
+        What is made in the meantime may be left: refuse its requests before, or call this again.
+        """
+        check_tenant(tenant)
+        count = 0
+        async for stored in stored_threads(self.context.storage, tenant):
+            count += await self.delete(stored.key)
+        return count
+
     async def purge_expired(self) -> int:
         """
         Delete every thread that has expired, of all tenants, and return how many there were.
@@ -416,6 +464,18 @@ async def stored_threads(
                 raise StoreCorruptError(message)
             after = stored.key.id
             yield stored
+
+
+@contextmanager
+def _skipped(id: str) -> Generator[None, None, None]:
+    """Skip a thread that cannot be read, and let the log name it."""
+    try:
+        yield
+    except StoreCorruptError:
+        _LOG.warning("thread %r is damaged: see `foldline verify`", id)
+    except StoreVersionError:
+        message = "thread %r was written by a newer foldline and is skipped: upgrade foldline"
+        _LOG.warning(message, id)
 
 
 def seconds_of(clock: Callable[[], datetime] | None) -> Callable[[], float]:
