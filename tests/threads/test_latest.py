@@ -8,6 +8,7 @@ from foldline.errors import ConfigError
 from foldline.history.messages import Message
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
+from tests.threads.canaries import reduction_of
 from tests.threads.clock import Clock
 
 
@@ -40,6 +41,19 @@ async def test_threads_are_listed_by_their_last_activity(
     assert await listed(any_store) == ["t0", "t4", "t3", "t2", "t1"]
     page = await any_store.latest(tenant="acme", limit=1)
     assert [one.display_name for one in page.threads] == ["Talk 0"]
+
+
+async def test_a_fold_is_no_activity(store: ThreadStore, clock: Clock) -> None:
+    """A thread that somebody folds at night stays where it was, and as old as it was."""
+    thread = await store.thread("folded", tenant="acme")
+    await thread.add_messages([Message.user("Hello"), Message.assistant("Hi"), Message.user("So?")])
+    clock.now += timedelta(seconds=1)
+    await store.thread("newer", tenant="acme")
+    clock.now += timedelta(days=1)
+    await thread.save_reduction(reduction_of(await thread.get_messages(), 2, "a greeting"))
+
+    assert await listed(store) == ["newer", "folded"]
+    assert await store.delete_inactive(timedelta(hours=1), tenant="acme", dry_run=True) == 2
 
 
 async def test_what_has_expired_is_not_listed(store: ThreadStore, clock: Clock) -> None:
