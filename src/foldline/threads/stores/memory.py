@@ -187,7 +187,9 @@ class MemoryStorage:
         self, tenant: str, *, after: tuple[float, str] | None = None, limit: int
     ) -> list[tuple[float, str]]:
         """Return when threads of *tenant* were last active, and the ids, the newest first."""
-        found = ((one.active_at, key.id) for key, one in self._threads.items() if key.tenant == tenant)
+        found = (
+            (one.active_at, key.id) for key, one in self._threads.items() if key.tenant == tenant
+        )
         return nlargest(limit, (one for one in found if after is None or one < after))
 
     async def tenants(self) -> list[str]:
