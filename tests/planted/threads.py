@@ -355,4 +355,9 @@ threads/commit.py: threads/test_latest.py
 a fold at night is activity
 - or (is_fold and not change.messages)
 + or False
+
+threads/cipher.py: threads/test_encryption.py
+a message of an old key is not read
+-         for cipher in self._ciphers:
++         for cipher in self._ciphers[:1]:
 """)

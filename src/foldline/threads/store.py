@@ -2,7 +2,7 @@
 
 import logging
 from asyncio import gather
-from collections.abc import AsyncIterator, Callable, Generator, Iterable
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -93,7 +93,7 @@ class StoreOptions(TypedDict, total=False):
     """The options that every store takes; see `ThreadStore`."""
 
     counter: TokenCounter | None
-    cipher: Cipher | None
+    cipher: Cipher | Sequence[Cipher] | None
     checkpoints: CheckpointRetention
     clock: Callable[[], datetime] | None
     turn_lease: float
@@ -115,7 +115,7 @@ class ThreadStore:
         storage: ThreadStorage,
         *,
         counter: TokenCounter | None = None,
-        cipher: Cipher | None = None,
+        cipher: Cipher | Sequence[Cipher] | None = None,
         checkpoints: CheckpointRetention = "latest",
         clock: Callable[[], datetime] | None = None,
         turn_lease: float = TURN_LEASE,
@@ -129,7 +129,7 @@ class ThreadStore:
             counter: Counts tokens; an estimator by default. A message is counted once in its life,
                 so all programs that write to one store should use the same.
             cipher: Encrypts messages, summaries, states and metadata; ids, times and sizes stay
-                readable.
+                readable. Of several the first one encrypts, and what any of them has is read.
             checkpoints: Whether only the last checkpoint is kept, or every one.
             clock: Returns the time, with a time zone.
             turn_lease: How many seconds after its last sign of life a turn may be taken over by
@@ -138,14 +138,13 @@ class ThreadStore:
                 until it is refused with a `TurnRunningError`.
         """
         expect("storage", storage, ThreadStorage)
-        expect("cipher", cipher, Cipher | None)
         expect_choice("checkpoints", checkpoints, ("latest", "full"))
         expect_seconds("turn_lease", turn_lease)
         expect_seconds("turn_wait", turn_wait)
         self.context: Final = StoreContext(
             storage=storage,
             counter=counter or TokenEstimator(),
-            vault=Vault(cipher),
+            vault=Vault() if cipher is None else Vault(*_several(cipher)),
             clock=partial(datetime.now, UTC) if clock is None else partial(_in_utc, clock),
             checkpoints=checkpoints,
             turn_lease=turn_lease,
@@ -476,6 +475,14 @@ def _skipped(id: str) -> Generator[None, None, None]:
     except StoreVersionError:
         message = "thread %r was written by a newer foldline and is skipped: upgrade foldline"
         _LOG.warning(message, id)
+
+
+def _several(given: Cipher | Sequence[Cipher]) -> Sequence[Cipher]:
+    """Return *given* as ciphers; an empty list is refused, since nothing would be encrypted then."""
+    several = given if isinstance(given, Sequence) else (given,)
+    for one in several or (None,):
+        expect("cipher", one, Cipher)
+    return several
 
 
 def seconds_of(clock: Callable[[], datetime] | None) -> Callable[[], float]:
