@@ -228,7 +228,7 @@ async def test_a_store_is_read_with_its_old_key_and_written_with_a_new_one(tmp_p
 @pytest.mark.parametrize("cipher", [[], b"key", [KEY]])
 def test_what_is_no_cipher_is_refused(cipher: object) -> None:
     """An empty list, with which nothing would be encrypted, and a key in place of a cipher."""
-    with pytest.raises(ConfigError, match="^cipher must be a Cipher, got (None|int|bytes)$"):
+    with pytest.raises(ConfigError, match=r"^cipher must be a Cipher, got (None|int|bytes)$"):
         MemoryStore(cipher=cipher)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
 
 
