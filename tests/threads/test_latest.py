@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from foldline.errors import ConfigError
+from foldline.errors import ConfigError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
@@ -41,6 +41,16 @@ async def test_threads_are_listed_by_their_last_activity(
     assert await listed(any_store) == ["t0", "t4", "t3", "t2", "t1"]
     page = await any_store.latest(tenant="acme", limit=1)
     assert [one.display_name for one in page.threads] == ["Talk 0"]
+
+
+async def test_a_name_is_set_whatever_others_write(store: ThreadStore) -> None:
+    """A title that is made while a turn runs meets no conflict; values, which are replaced, do."""
+    mine, yours = await store.thread("t"), await store.thread("t")
+    await yours.set_metadata({"theme": "dark"})
+    await mine.set_metadata(display_name="A trip in May")
+    assert (mine.display_name, mine.metadata) == ("A trip in May", {"theme": "dark"})
+    with pytest.raises(ThreadConflictError):
+        await yours.set_metadata({"theme": "light"})
 
 
 async def test_a_fold_is_no_activity(store: ThreadStore, clock: Clock) -> None:
