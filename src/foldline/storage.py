@@ -11,7 +11,7 @@ from foldline.threads.row import StoredRow
 from foldline.threads.search import SearchPage, ThreadMatch
 from foldline.threads.start import run_start
 from foldline.threads.storage import StoredThread, ThreadStorage
-from foldline.threads.store import DuePage, DueThread
+from foldline.threads.store import DuePage, DueThread, ThreadPage
 from foldline.threads.thread import ThreadMoment
 from foldline.threads.tools import ToolRun
 from foldline.threads.turns import TurnRecord
@@ -37,6 +37,7 @@ __all__ = [
     "ThreadKey",
     "ThreadMatch",
     "ThreadMoment",
+    "ThreadPage",
     "ThreadStorage",
     "ToolRun",
     "TurnRecord",

@@ -69,6 +69,16 @@ async def test_an_interrupted_tool_is_settled_by_its_policy(
     assert result.thread.pending_tools == ()
 
 
+async def test_an_interrupted_tool_that_is_gone_may_have_taken_effect() -> None:
+    """An idempotent tool that a deploy has removed since cannot run again, and has not failed."""
+    thread = await MemoryStore().thread("t")
+    await interrupted("idempotent", thread)
+    result = await Agent(ScriptedModel(["fine"])).run(thread=thread)
+    answers = [one.tool_call_responses[0].response for one in result.messages[2:4]]
+
+    assert answers == [INTERRUPTED, "paid 6"]
+
+
 async def test_a_manual_tool_waits_for_a_decision() -> None:
     """The error names the call; with an answer from outside the run continues."""
     paid: list[tuple[int, str, int]] = []

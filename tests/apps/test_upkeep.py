@@ -149,6 +149,7 @@ def test_without_its_key_a_store_is_left_as_it_was(
 ) -> None:
     """With another key, or none, there is one line with the code 2, and no byte is changed."""
     keys = {"right": bytes(32), "hex": b"00" * 32 + b"\n", "wrong": bytes(31) + b"x", "short": b"s"}
+    keys["both"] = b"11" * 32 + b"\r\n" + keys["hex"]
     for name, key in keys.items():
         Path(name).write_bytes(key)
     before = secret.read_bytes()
@@ -159,7 +160,11 @@ def test_without_its_key_a_store_is_left_as_it_was(
     assert "key" in outcome.err
     assert "short" in command or "(option --key-file)" in outcome.err
     assert secret.read_bytes() == before
-    assert [run("verify", "--key-file", name).code for name in ("right", "hex")] == [0, 0]
+    assert [run("verify", "--key-file", name).code for name in ("right", "hex", "both")] == [
+        0,
+        0,
+        0,
+    ]
 
 
 def test_a_backup_is_a_store(run: Run, store: Path) -> None:

@@ -166,6 +166,16 @@ class ForgetsTheTimeOfMany(MemoryStorage):
         return await super().folds_due(tenant, after=place, limit=limit)
 
 
+class ForgetsTheLatestOfMany(MemoryStorage):
+    """Begins a page of threads before the time that the last one ended with."""
+
+    async def latest(
+        self, tenant: str, *, after: tuple[float, str] | None = None, limit: int
+    ) -> list[tuple[float, str]]:
+        place = None if after is None else (after[0], "")
+        return await super().latest(tenant, after=place, limit=limit)
+
+
 class GivesOldestFirst(MemoryStorage):
     """Returns documents in the wrong order."""
 
@@ -261,6 +271,7 @@ FAULTS: Mapping[str, tuple[type[MemoryStorage], str]] = MappingProxyType(
             "a_due_fold_is_listed a_rewind_carries_its_time",
         ),
         "forgets the time of many": (ForgetsTheTimeOfMany, "the_oldest_is_first"),
+        "forgets the latest of many": (ForgetsTheLatestOfMany, "the_latest_comes_first"),
         "cuts names at NUL": (
             _committing(_cut_at_nul),
             "names_without_a_form_are_kept_or_refused",

@@ -485,4 +485,9 @@ providers/vendors/wire_formats.py: providers/vendors/test_failures.py
 reasoning behind OpenRouter is sent again as it is
 - items = [*map(self._readable, items)]
 + pass
+
+agent/agent.py: agent/telemetry/test_watched_agent.py
+the calls of a summarizer of its own are not measured
+- chain = chain if observer is None else _observed(chain, observer)
++ chain = chain or ()
 """)

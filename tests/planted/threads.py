@@ -69,8 +69,8 @@ a page begins again in the middle of a thread
 
 threads/commit.py: threads/test_checkpointer.py
 pruning counts as activity
-- now = head.last_activity if change.keeps is not None else context.clock()
-+ now = context.clock()
+- is_upkeep = change.keeps is not None or (
++ is_upkeep = (
 
 threads/head.py: threads/test_pins.py
 a pin counts system messages
@@ -350,4 +350,14 @@ threads/verify.py: threads/test_verify.py::test_a_row_after_the_last_is_named
 a row after the end is not noticed
 - if await self._rows(head.epoch, head.count, head.count + 1):
 + if False:
+
+threads/commit.py: threads/test_latest.py
+a fold at night is activity
+- or (is_fold and not change.messages)
++ or False
+
+threads/cipher.py: threads/test_encryption.py
+a message of an old key is not read
+-         for cipher in self._ciphers:
++         for cipher in self._ciphers[:1]:
 """)

@@ -40,7 +40,9 @@ def _prove(make: Callable[[], Any]) -> None:
 @pytest.mark.parametrize("use", [_run, _prove])
 def test_what_is_no_storage_is_refused_at_once(use: Callable[[Callable[[], Any]], None]) -> None:
     """Instead of one failure for each check there is one error, which names what it lacks."""
-    missing = "load, commit, rows, documents, document, hold, threads, folds_due, tenants, delete"
+    missing = (
+        "load, commit, rows, documents, document, hold, threads, folds_due, latest, tenants, delete"
+    )
     text = f"Door is not a ThreadStorage: it lacks {missing}, check, ends_commits"
 
     for make, told in ((Door, text), (Mute, "Mute is not a ThreadStorage: it lacks rows")):

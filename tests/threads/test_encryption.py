@@ -207,6 +207,31 @@ async def test_another_key_is_refused(tmp_path: Path, key: bytes) -> None:
     )
 
 
+async def test_a_store_is_read_with_its_old_key_and_written_with_a_new_one(tmp_path: Path) -> None:
+    """Every place of an old thread is read and written on; what is new needs the new key alone."""
+    path = await written(tmp_path)
+    both = [AesCipher(OTHER_KEY), AesCipher(KEY)]
+    for word in ("once", "again"):
+        async with SQLiteStore(path, cipher=both, checkpoints="full") as store:
+            await read_everything(store)
+            await (await store.thread("hidden")).append([Message.user(word)])
+            await (await store.thread("new")).append([Message.user(word)])
+    assert "was encrypted with another key" in await refusal(path, OTHER_KEY)
+    async with SQLiteStore(path, cipher=both) as store:
+        for thread in [one async for one in store.threads() if one.id != "new"]:
+            await store.delete(thread.id)
+    async with SQLiteStore(path, cipher=AesCipher(OTHER_KEY)) as store:
+        new = await store.thread("new")
+        assert [one.text for one in await new.get_messages()] == ["once", "again"]
+
+
+@pytest.mark.parametrize("cipher", [[], b"key", [KEY]])
+def test_what_is_no_cipher_is_refused(cipher: object) -> None:
+    """An empty list, with which nothing would be encrypted, and a key in place of a cipher."""
+    with pytest.raises(ConfigError, match=r"^cipher must be a Cipher, got (None|int|bytes)$"):
+        MemoryStore(cipher=cipher)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+
+
 async def test_no_key_is_refused(tmp_path: Path) -> None:
     """A store that is opened without its cipher says that it needs its key."""
     assert "is encrypted: open this store with its key" in await refusal(

@@ -206,6 +206,7 @@ async def test_a_newer_thread_stops_no_other(
     await make_newer(store, "b")
 
     assert await ids(store) == ["a", "c"]
+    assert [one.id for one in (await store.latest()).threads] == ["c", "a"]
 
     clock.now = NOW + 2 * DAY
 
@@ -218,6 +219,7 @@ async def test_a_newer_thread_stops_no_other(
     assert {one.getMessage() for one in caplog.records} == {
         "thread 'b' was written by a newer foldline and is skipped: upgrade foldline"
     }
+    assert await store.delete_tenant("default") == 1
 
 
 async def test_looking_deletes_nothing(store: ThreadStore, clock: Clock) -> None:

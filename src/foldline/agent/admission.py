@@ -24,9 +24,8 @@ from foldline.agent.hold import Hold
 from foldline.agent.result import last_turn
 from foldline.agent.unanswered import (
     LEFT,
-    is_answer,
+    is_passed,
     is_waiting,
-    last_said,
     turn_that_answered,
     was_left,
 )
@@ -298,8 +297,7 @@ class Admission:
         thread, turn = self._thread, self._turn
         if turn is None or (self._has_input and not turn.origin):
             return "new"
-        last = await last_said(thread)
-        if last is None or not is_answer(last):
+        if not await is_passed(thread, turn):
             return "continue" if turn.origin else "new"
         self._result = None if turn.origin else await turn_that_answered(thread, turn.id)
         if self._result is not None:

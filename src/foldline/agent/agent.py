@@ -453,7 +453,8 @@ def _made(
         opened = None if provider is None else open_model(provider)
         writer = opened or model
         if getattr(writer, "writes_summaries", True):
-            chain = ModelSummarizer(writer if observer is None else ObservedModel(writer, observer))
+            chain = ModelSummarizer(writer)
+    chain = chain if observer is None else _observed(chain, observer)
     made = HistoryReducer(
         config,
         summarizer=chain,
@@ -462,6 +463,17 @@ def _made(
     ).for_model(model.name, window_of(model))
     made.telemetry = observer
     return made, None, opened
+
+
+def _observed(given: Summarizer | Sequence[Summarizer], observer: Observer) -> list[Summarizer]:
+    """Return the summarizers *given*: those that ask a model report its calls."""
+    several = given if isinstance(given, Sequence) else (given,)
+    return [
+        one.with_model(lambda model: ObservedModel(model, observer))
+        if isinstance(one, ModelSummarizer)
+        else one
+        for one in several
+    ]
 
 
 def _own(

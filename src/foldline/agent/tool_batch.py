@@ -79,7 +79,8 @@ class ToolBatch:
         """Return the answer of a call that need not run: stored, interrupted or unknown."""
         if job.run.result is not None:
             return ToolAnswer(content=job.run.result, is_error=job.run.is_error)
-        if job.is_stored and job.run.policy == "at_most_once":
+        # A tool that has begun and that a deploy has removed since may have taken effect.
+        if job.is_stored and (job.tool is None or job.run.policy == "at_most_once"):
             return ToolAnswer(content=INTERRUPTED, is_error=True)
         if job.tool is None:
             return unknown_tool(job.call.name, tuple(self._setup.tools))

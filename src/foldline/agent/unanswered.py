@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from foldline.history.messages import PARTIAL_KEY, Message
 from foldline.threads.loop_state import COMPLETED, STOPPED
 from foldline.threads.thread import ConversationThread
@@ -35,6 +37,14 @@ def is_answer(message: Message) -> bool:
 async def was_left(thread: ConversationThread, turn: TurnRecord) -> bool:
     """Whether *turn* was left for the next message before it had an answer."""
     return turn.reason == LEFT and not any(map(is_answer, await thread.turn_messages(turn)))
+
+
+async def is_passed(thread: ConversationThread, turn: TurnRecord) -> bool:
+    """Whether something was answered since *turn* began, or last if it has not begun."""
+    near = replace(turn, stop=min(thread.count, turn.start + _NEAR))
+    since = await thread.turn_messages(near) if turn.origin else ()
+    last = await last_said(thread)
+    return any(map(is_answer, since)) or (last is not None and is_answer(last))
 
 
 async def turn_that_answered(thread: ConversationThread, message_id: str) -> TurnRecord | None:

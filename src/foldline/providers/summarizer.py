@@ -1,9 +1,11 @@
 """What writes summaries, what that costs, and the summarizer that asks a model."""
 
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
+from typing import Self
 
 from msgspec import structs
 
@@ -154,6 +156,12 @@ class ModelSummarizer:
         """The identity of the summarizer."""
         self.rides = rides and not self._settings
         """Whether it may ask on top of what its model has in the cache: not with fields of its own."""
+
+    def with_model(self, made: Callable[[ChatModel], ChatModel]) -> Self:
+        """Return the same summarizer with what *made* returns of its model."""
+        other = copy(self)
+        other._model = made(self._model)  # noqa: SLF001 - its own class
+        return other
 
     @property
     def model_name(self) -> str:

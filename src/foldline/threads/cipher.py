@@ -1,6 +1,7 @@
 """Encryption of what a store keeps."""
 
 import os
+from contextlib import suppress
 from hashlib import sha256
 from typing import Final, Protocol, runtime_checkable
 
@@ -97,13 +98,17 @@ class Vault:
     """
     Binds stored bytes to their place, so that they are refused when changed or moved.
 
+    Of several ciphers the first one writes, and each reads what it has written.
+
     Without a cipher a checksum finds what a disk or a program damaged; it keeps nobody out who can
     write to the store. A cipher does.
     """
 
-    def __init__(self, cipher: Cipher | None = None) -> None:
-        self._cipher = cipher
-        self.encrypts = cipher is not None
+    def __init__(self, *ciphers: Cipher) -> None:
+        # The first one writes, and each reads what it has written.
+        self._ciphers = ciphers
+        self._cipher = ciphers[0] if ciphers else None
+        self.encrypts = bool(ciphers)
 
     def close_up(self, data: bytes, *place: str) -> bytes:
         """Return *data* as it is stored at *place*."""
@@ -139,16 +144,17 @@ class Vault:
             message = f"{_named(place)} is encrypted: open this store with its key"
             raise StoreKeyError(message)
         key_id, data = stored[:_KEY_ID_SIZE], stored[_KEY_ID_SIZE:]
+        cipher = next((one for one in self._ciphers if one.key_id == key_id), self._cipher)
         try:
-            plain = self._cipher.decrypt(data, context)
+            plain = cipher.decrypt(data, context)
         except ValueError:
-            if key_id == self._cipher.key_id:
+            if key_id == cipher.key_id:
                 raise _damaged(place) from None
             message = (
                 f"{_named(place)} was encrypted with another key: open this store with that one"
             )
             raise StoreKeyError(message) from None
-        if key_id != self._cipher.key_id:
+        if key_id != cipher.key_id:
             raise _damaged(place)
         return plain
 
@@ -162,11 +168,13 @@ class Vault:
         """Return the payload in *stored*; `StoreCorruptError` if it is not what was stored there."""
         if self._cipher is None:
             return stored
-        try:
-            return self._cipher.decrypt(stored, _row_context(branch, seq, system=system))
-        except ValueError as error:
-            message = f"message row {seq} cannot be decrypted: another key, or damage"
-            raise StoreCorruptError(message) from error
+        context = _row_context(branch, seq, system=system)
+        for cipher in self._ciphers:
+            # A row does not say which key it was written with.
+            with suppress(ValueError):
+                return cipher.decrypt(stored, context)
+        message = f"message row {seq} cannot be decrypted: another key, or damage"
+        raise StoreCorruptError(message)
 
 
 def _row_context(branch: bytes, seq: int, *, system: bool) -> bytes:

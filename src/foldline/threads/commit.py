@@ -62,8 +62,9 @@ def plan(
     keeps_moment = context.checkpoints == "full" and isinstance(change.execution, AgentLoopState)
     commit_id = change.commit_id or context.random_bytes(COMMIT_ID_SIZE)
     rows, said, head = extended(record.head, change.messages, context.counter, vault)
-    # Nobody was active by pruning.
-    now = head.last_activity if change.keeps is not None else context.clock()
+    # Nobody was active by pruning, or by a fold at night.
+    is_upkeep = change.keeps is not None or (is_fold and not change.messages)
+    now = head.last_activity if is_upkeep else context.clock()
     if change.archive and reduction is not UNSET:
         archived = max(reduction.summarized_up_to_index, head.archived)
         head = head.archiving(archived, fold=head.folds + is_fold)

@@ -112,7 +112,7 @@ class ReadOnlyThread:
 
     @property
     def last_activity(self) -> datetime:
-        """When it was last written to."""
+        """When it was last written to; a fold alone, as at night, does not count."""
         return self._record.head.last_activity
 
     @property

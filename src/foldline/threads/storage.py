@@ -158,6 +158,19 @@ class ThreadStorage(Protocol):
         """
         ...
 
+    async def latest(
+        self, tenant: str, *, after: tuple[float, str] | None = None, limit: int
+    ) -> list[tuple[float, str]]:
+        """
+        Return `Change.active_at` and the id of the threads of *tenant*, the greatest of both first.
+
+        Args:
+            tenant: The owner.
+            after: The last of the page before; None for the first page.
+            limit: How many to return at most; fewer are the end.
+        """
+        ...
+
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""
         ...

@@ -1,8 +1,9 @@
 """Threads by their names, over any storage."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import suppress
+from asyncio import gather
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from time import time
@@ -78,11 +79,21 @@ class DuePage(Struct, frozen=True):
     """What to give as `after` for the page after this one; empty if this is the last."""
 
 
+class ThreadPage(Struct, frozen=True):
+    """Some of the threads of a tenant."""
+
+    threads: tuple[ConversationThread, ...]
+    """The threads, the one that was active last first."""
+
+    next: str
+    """What to give as `after` for the page after this one; empty if this is the last."""
+
+
 class StoreOptions(TypedDict, total=False):
     """The options that every store takes; see `ThreadStore`."""
 
     counter: TokenCounter | None
-    cipher: Cipher | None
+    cipher: Cipher | Sequence[Cipher] | None
     checkpoints: CheckpointRetention
     clock: Callable[[], datetime] | None
     turn_lease: float
@@ -104,7 +115,7 @@ class ThreadStore:
         storage: ThreadStorage,
         *,
         counter: TokenCounter | None = None,
-        cipher: Cipher | None = None,
+        cipher: Cipher | Sequence[Cipher] | None = None,
         checkpoints: CheckpointRetention = "latest",
         clock: Callable[[], datetime] | None = None,
         turn_lease: float = TURN_LEASE,
@@ -118,7 +129,7 @@ class ThreadStore:
             counter: Counts tokens; an estimator by default. A message is counted once in its life,
                 so all programs that write to one store should use the same.
             cipher: Encrypts messages, summaries, states and metadata; ids, times and sizes stay
-                readable.
+                readable. Of several the first one encrypts, and what any of them has is read.
             checkpoints: Whether only the last checkpoint is kept, or every one.
             clock: Returns the time, with a time zone.
             turn_lease: How many seconds after its last sign of life a turn may be taken over by
@@ -127,14 +138,13 @@ class ThreadStore:
                 until it is refused with a `TurnRunningError`.
         """
         expect("storage", storage, ThreadStorage)
-        expect("cipher", cipher, Cipher | None)
         expect_choice("checkpoints", checkpoints, ("latest", "full"))
         expect_seconds("turn_lease", turn_lease)
         expect_seconds("turn_wait", turn_wait)
         self.context: Final = StoreContext(
             storage=storage,
             counter=counter or TokenEstimator(),
-            vault=Vault(cipher),
+            vault=Vault() if cipher is None else Vault(*_several(cipher)),
             clock=partial(datetime.now, UTC) if clock is None else partial(_in_utc, clock),
             checkpoints=checkpoints,
             turn_lease=turn_lease,
@@ -288,15 +298,40 @@ class ThreadStore:
         self, tenant: str, *, after: str = ""
     ) -> AsyncIterator[tuple[StoredThread, ThreadRecord]]:
         async for stored in stored_threads(self.context.storage, tenant, after=after):
-            try:
+            with _skipped(stored.key.id):
                 yield stored, decode_record(stored, self.context.vault)
-            except StoreCorruptError:
-                _LOG.warning("thread %r is damaged: see `foldline verify`", stored.key.id)
-            except StoreVersionError:
-                _LOG.warning(
-                    "thread %r was written by a newer foldline and is skipped: upgrade foldline",
-                    stored.key.id,
-                )
+
+    async def latest(
+        self, *, tenant: str = DEFAULT_TENANT, limit: int = 20, after: str = ""
+    ) -> ThreadPage:
+        """
+        Return the threads of *tenant*, the one that was active last first, page by page.
+
+        A page may have fewer than *limit* before the last one; only an empty `next` is the end. One that
+        is damaged, or that a newer foldline wrote, is skipped, and the log names it. No index is kept of
+        the times, so each page looks through those of all threads of the tenant.
+
+        Args:
+            tenant: The owner.
+            limit: How many to return at most.
+            after: The `next` of the page before; empty for the first page.
+
+        Raises:
+            ConfigError: *limit* is below 1, or *after* is not from such a page.
+        """
+        check_tenant(tenant)
+        expect_whole("limit", limit, 1)
+        place = place_after("after", after, tuple[float, str])
+        found = await self.context.storage.latest(tenant, after=place, limit=limit)
+        read = await gather(*(self._sound(tenant, id) for _, id in found))
+        threads = tuple(one for one in read if one is not None)
+        return ThreadPage(threads, written_place(found[-1]) if len(found) == limit else "")
+
+    async def _sound(self, tenant: str, id: str) -> ConversationThread | None:
+        key = listed_key(tenant, id)
+        with _skipped(id):
+            return None if key is None else await self.find(key)
+        return None
 
     async def search(
         self, text: str, *, tenant: str = DEFAULT_TENANT, limit: int = 20, after: str = ""
@@ -368,6 +403,18 @@ class ThreadStore:
             # It may have been read in the meantime.
             self.context.recent.forget(key)
 
+    async def delete_tenant(self, tenant: str) -> int:
+        """
+        Delete every thread of *tenant*, expired and damaged ones too; return how many there were.
+
+        What is made in the meantime may be left: refuse its requests before, or call this again.
+        """
+        check_tenant(tenant)
+        count = 0
+        async for stored in stored_threads(self.context.storage, tenant):
+            count += await self.delete(stored.key)
+        return count
+
     async def purge_expired(self) -> int:
         """
         Delete every thread that has expired, of all tenants, and return how many there were.
@@ -416,6 +463,26 @@ async def stored_threads(
                 raise StoreCorruptError(message)
             after = stored.key.id
             yield stored
+
+
+@contextmanager
+def _skipped(id: str) -> Generator[None, None, None]:
+    """Skip a thread that cannot be read, and let the log name it."""
+    try:
+        yield
+    except StoreCorruptError:
+        _LOG.warning("thread %r is damaged: see `foldline verify`", id)
+    except StoreVersionError:
+        message = "thread %r was written by a newer foldline and is skipped: upgrade foldline"
+        _LOG.warning(message, id)
+
+
+def _several(given: Cipher | Sequence[Cipher]) -> Sequence[Cipher]:
+    """Return *given* as ciphers; an empty list is refused, since nothing would be encrypted then."""
+    several = given if isinstance(given, Sequence) else (given,)
+    for one in several or (None,):
+        expect("cipher", one, Cipher)
+    return several
 
 
 def seconds_of(clock: Callable[[], datetime] | None) -> Callable[[], float]:

@@ -264,10 +264,17 @@ class ConversationThread(ReadOnlyThread):
         """
         Replace the owner's values, the display name, or both.
 
+        A name alone is set whatever others write meanwhile, such as a turn that runs.
+
         Raises:
             FormatError: A value cannot be written as JSON.
+            ThreadConflictError: Somebody else has changed the thread, and *metadata* is given.
         """
-        await self.commit(Change(metadata=metadata, display_name=display_name))
+        change = Change(metadata=metadata, display_name=display_name)
+        if metadata is None:
+            await self.retry(lambda _: change)
+        else:
+            await self.commit(change)
 
     async def set_expiry(self, expires_at: datetime | None) -> None:
         """Set or clear the time, with a time zone, when the thread expires."""

@@ -84,6 +84,7 @@ class MortalStorage:
     hold = _lived("hold")
     threads = _lived("threads")
     folds_due = _lived("folds_due")
+    latest = _lived("latest")
     tenants = _lived("tenants")
     delete = _lived("delete")
     check = _lived("check")

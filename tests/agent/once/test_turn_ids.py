@@ -1,6 +1,7 @@
 """A turn that has an id runs once."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 
 import pytest
 
@@ -211,6 +212,23 @@ async def test_an_open_run_is_left_for_the_next_message(store: ThreadStore) -> N
             await agent.run("hello", thread=thread, turn_id="one")
 
     assert len(model.requests) == 2
+
+
+async def test_a_left_turn_answers_no_later_question(store: ThreadStore) -> None:
+    """If something was answered since, it is refused, though a later message waits for an answer."""
+    agent, model = agent_of(ModelError("down"), "fine", ModelError("down"), "for three")
+    async with store:
+        thread = await store.thread("t")
+        for name in ("one", "two", "three"):
+            with nullcontext() if name == "two" else pytest.raises(ModelError):
+                await agent.run(f"{name}?", thread=thread, turn_id=name)
+        with pytest.raises(RunStartError, match="was left for the next message"):
+            await agent.run("one?", thread=thread, turn_id="one")
+        assert len(model.requests) == 3
+        result = await agent.run("three?", thread=thread, turn_id="three")
+        assert await texts(thread) == ["one?", "two?", "fine", "three?", "for three"]
+
+    assert result.text == "for three"
 
 
 @ON_EVERY_STORE

@@ -15,6 +15,7 @@ from foldline.agent.result import TurnResult
 from foldline.errors import ContextOverflowError, ModelError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatDelta, ChatRequest, ChatResponse
+from foldline.providers.summarizer import ModelSummarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.model import ModelStep, ScriptedModel, calls
@@ -167,11 +168,22 @@ def test_a_fold_is_one_span_and_the_calls_behind_it_are_compacted() -> None:
     assert [attributes(one).get("gen_ai.conversation.compacted") for one in chats] == [True, True]
 
 
+SUMMARY = "Summary of the conversation so far:\nthey talked about the weather\nEnd of summary."
+
+
+def test_a_fold_by_a_model_of_its_own_is_a_call_inside_of_it() -> None:
+    """What a summarizer that was given asks its model is traced and counted too."""
+    watched, cheap = watch(), ModelSummarizer(ScriptedModel([SUMMARY], name="cheap"))
+    agent = agent_of(watched, "one", history_reduction=REDUCING, summarizer=[cheap])
+    asyncio.run(on_long_thread(agent, "now"))
+
+    assert parent_of(watched.span("chat cheap")) == id_of(watched.span("compact_history"))
+
+
 def test_a_fold_by_the_model_of_the_agent_is_a_call_inside_of_it() -> None:
     """What the default summarizer asks is traced and counted as any call of a model."""
     watched = watch()
-    summary = "Summary of the conversation so far:\nthey talked about the weather\nEnd of summary."
-    agent = agent_of(watched, summary, "one", history_reduction=REDUCING)
+    agent = agent_of(watched, SUMMARY, "one", history_reduction=REDUCING)
     asyncio.run(on_long_thread(agent, "now"))
     fold = watched.span("compact_history")
     writing, answering = named(watched, "chat gpt-5-mini")

@@ -53,7 +53,9 @@ _SERVERS = {
     "rediss": "redis",
     "unix": "redis",
 }
-_HEXADECIMAL = re.compile(rb"\s*([0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64})\s*").fullmatch
+_HEXADECIMAL = re.compile(
+    rb"\s*(?:(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64})(?:\s+|\Z))+"
+).fullmatch
 
 
 def as_id(text: str | None) -> str | None:
@@ -66,7 +68,11 @@ def as_id(text: str | None) -> str | None:
 
 KeyFileOption = Annotated[
     str | None,
-    option("FILE", "The key of an encrypted store: 16, 24 or 32 bytes, or these in hexadecimal."),
+    option(
+        "FILE",
+        "The key of an encrypted store: 16, 24 or 32 bytes, or these in hexadecimal; after it, on "
+        "lines of their own, older keys in hexadecimal.",
+    ),
 ]
 """The option of what reads an encrypted store."""
 
@@ -150,7 +156,7 @@ def with_way_forward(error: StoreCorruptError) -> StoreCorruptError:
 
 
 def _store(options: KeyOptions, path: Path | None) -> ThreadStore:
-    cipher = None if options.key_file is None else _cipher(options.key_file)
+    cipher = None if options.key_file is None else _ciphers(options.key_file)
     if path is not None:
         return SQLiteStore(path, cipher=cipher)
     address = address_of(options)
@@ -160,12 +166,13 @@ def _store(options: KeyOptions, path: Path | None) -> ThreadStore:
     return store
 
 
-def _cipher(name: str) -> AesCipher:
+def _ciphers(name: str) -> list[AesCipher]:
     data = read_file(str(path_of(name)))
-    match = _HEXADECIMAL(data)
-    key = data if match is None else bytes.fromhex(match[1].decode())
+    words = data.split() if _HEXADECIMAL(data) else []
     try:
-        return AesCipher(key)
+        return [
+            AesCipher(key) for key in [bytes.fromhex(word.decode()) for word in words] or [data]
+        ]
     except ConfigError as error:
         message = f"{name} holds {len(data)} bytes: a key has 16, 24 or 32, or these in hexadecimal"
         raise UsageError(message) from error

@@ -125,6 +125,31 @@ class Tenants(Lab):
 class Folds(Lab):
     """The checks of folds that are due."""
 
+    async def the_latest_comes_first(self) -> None:
+        """Pages by the time of the newest commit have every thread of a tenant once, of one time too."""
+        wanted: list[tuple[float, str]] = []
+        for number in range(7):
+            scribe = self.scribe(f"thread-{number}")
+            for active_at in (_NOW + 9, _NOW + number // 3):
+                await scribe.write(1, active_at=active_at)
+            wanted.append((active_at, scribe.key.id))
+        await self.scribe("other", tenant="-other").write(1)
+        gone = self.scribe("gone")
+        await gone.write(1)
+        await self.storage.delete(gone.key)
+        wanted.sort(reverse=True)
+        for limit in (1, 2, 7, 99):
+            seen: list[tuple[float, str]] = []
+            # Pages that overlap would never end.
+            while len(seen) <= len(wanted):
+                after = seen[-1] if seen else None
+                page = await self.storage.latest(self.tenant, after=after, limit=limit)
+                expect(page, page[:limit], "a page")
+                seen += page
+                if len(page) < limit:
+                    break
+            expect(seen, wanted, f"the list in pages of {limit}")
+
     async def _due(
         self, *, after: tuple[float, str] | None = None, limit: int = 99
     ) -> list[tuple[float, str]]:

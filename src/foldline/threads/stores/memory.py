@@ -1,7 +1,7 @@
 """Threads in memory: gone with the process, and otherwise like those in any other store."""
 
 from collections.abc import Callable, Iterable
-from heapq import nsmallest
+from heapq import nlargest, nsmallest
 from time import time
 from typing import Unpack
 
@@ -23,6 +23,7 @@ class _Thread(Struct):
     holder: str = ""
     held_until: float = 0.0
     due_at: float | None = None
+    active_at: float = 0.0
     documents: dict[tuple[DocumentKind, str], Document] = field(default_factory=dict)
     rows: list[StoredRow] = field(default_factory=list)
     # Of each epoch: its number, counted for the whole life of the thread, oldest first.
@@ -111,7 +112,7 @@ class MemoryStorage:
         thread.documents.update(((one.kind, one.name), one) for one in change.put)
         thread.revision = change.revision + 1
         thread.head, thread.expires_at = change.head, change.gone_at
-        thread.due_at = change.due_at
+        thread.due_at, thread.active_at = change.due_at, change.active_at
         if change.lease is not None:
             self._give(thread, change.lease)
 
@@ -181,6 +182,15 @@ class MemoryStorage:
             if key.tenant == tenant and thread.due_at is not None
         )
         return nsmallest(limit, (one for one in found if after is None or one > after))
+
+    async def latest(
+        self, tenant: str, *, after: tuple[float, str] | None = None, limit: int
+    ) -> list[tuple[float, str]]:
+        """Return when threads of *tenant* were last active, and the ids, the newest first."""
+        found = (
+            (one.active_at, key.id) for key, one in self._threads.items() if key.tenant == tenant
+        )
+        return nlargest(limit, (one for one in found if after is None or one < after))
 
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""

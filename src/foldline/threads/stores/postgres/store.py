@@ -249,6 +249,14 @@ class PostgresStorage:
         values = {"tenant": tenant, "since": since, "id": id, "limit": limit}
         return [(due_at, id) for due_at, id in await self._read("folds_due", values)]
 
+    async def latest(
+        self, tenant: str, *, after: tuple[float, str] | None = None, limit: int
+    ) -> list[tuple[float, str]]:
+        """Return when threads of *tenant* were last active, and the ids, the newest first."""
+        since, id = after or (inf, "")
+        values = {"tenant": tenant, "since": since, "id": id, "limit": limit}
+        return [(active_at, id) for active_at, id in await self._read("latest", values)]
+
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""
         return [name_of(tenant) for (tenant,) in await self._read("tenants", {})]

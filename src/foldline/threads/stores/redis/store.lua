@@ -238,6 +238,16 @@ function actions.due()
   return found
 end
 
+-- Returns the threads after an id, as many as are asked for at most, and when each was last active.
+function actions.active()
+  local after, most, found = take(), take(), {'ok'}
+  local first = after == '' and '-' or '(' .. after
+  for _, id in ipairs(redis.call('ZRANGEBYLEX', threads, first, '+', 'LIMIT', 0, most)) do
+    found[#found + 1] = {id, redis.call('HGET', of('thread', id), 'active')}
+  end
+  return found
+end
+
 function actions.documents()
   local id, kind, most = take(), take(), take()
   return {'ok', contents(id, newest(id, kind, most))}

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
+from heapq import nlargest
 from math import ceil
 from typing import Any, Final, TypeAlias, Unpack, cast
 
@@ -177,6 +178,21 @@ class RedisStorage:
         since, id = ("-inf", "") if after is None else (repr(after[0]), after[1])
         _, *found = await self._ask("due", tenant, since, id, limit)
         return [(float(due_at), name_of(name)) for name, due_at in found]
+
+    async def latest(
+        self, tenant: str, *, after: tuple[float, str] | None = None, limit: int
+    ) -> list[tuple[float, str]]:
+        """Return when threads of *tenant* were last active, and the ids, the newest first."""
+        found: list[tuple[float, str]] = []
+        last: Word = ""
+        while True:
+            _, *page = await self._ask("active", tenant, last, _PAGE)
+            times = ((float(active_at or 0), name_of(name)) for name, active_at in page)
+            found += (one for one in times if after is None or one < after)
+            found = nlargest(limit, found)
+            if len(page) < _PAGE:
+                return found
+            last = page[-1][0]
 
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""

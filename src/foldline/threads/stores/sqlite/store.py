@@ -208,6 +208,14 @@ class SQLiteStorage:
         found = await self._ask(lambda tables: tables.run("folds_due", *place).fetchall())
         return [(due_at, name_of(name)) for due_at, name in found]
 
+    async def latest(
+        self, tenant: str, *, after: tuple[float, str] | None = None, limit: int
+    ) -> list[tuple[float, str]]:
+        """Return when threads of *tenant* were last active, and the ids, the newest first."""
+        place = (tenant, *(after or (inf, "")), limit)
+        found = await self._ask(lambda tables: tables.run("latest", *place).fetchall())
+        return [(active_at, name_of(name)) for active_at, name in found]
+
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""
         return await self._ask(lambda tables: [name_of(name) for (name,) in tables.run("tenants")])

@@ -71,6 +71,12 @@ WHERE tenant = %(tenant)s AND fold_due_since IS NOT NULL
     AND (fold_due_since, id) > (%(since)s::double precision, %(id)s)
 ORDER BY fold_due_since, id LIMIT %(limit)s;
 
+-- name: latest
+-- Without an index, which every commit would have to write: the threads of a tenant are looked through.
+SELECT last_activity, id FROM threads
+WHERE tenant = %(tenant)s AND (last_activity, id) < (%(since)s::double precision, %(id)s)
+ORDER BY last_activity DESC, id DESC LIMIT %(limit)s;
+
 -- name: documents
 SELECT d.kind, d.name, d.data FROM threads t JOIN documents d ON d.thread = t.pk
 WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND d.kind = %(kind)s

@@ -72,6 +72,12 @@ SELECT fold_due_since, CAST(id AS BLOB) FROM threads
 WHERE tenant = ?1 AND fold_due_since IS NOT NULL AND (fold_due_since, id) > (?2, ?3)
 ORDER BY fold_due_since, id LIMIT ?4;
 
+-- name: latest
+-- Without an index, which every commit would have to write: the heads of a tenant are looked through.
+SELECT last_activity, CAST(id AS BLOB) FROM threads
+WHERE tenant = ?1 AND (last_activity, id) < (?2, ?3) AND typeof(id) = 'text'
+ORDER BY last_activity DESC, id DESC LIMIT ?4;
+
 -- name: add_epoch
 INSERT INTO epochs (thread, id) VALUES (?, ?);
 
