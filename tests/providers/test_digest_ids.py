@@ -32,6 +32,18 @@ def test_a_number_is_whole() -> None:
     assert [*Finder().find("100,200,300,400,500,600,700 and 5,120")][:2] == ["100", "200"]
 
 
+@pytest.mark.parametrize("escape", ["\x1b", "\\u001b"])
+def test_the_colors_of_a_terminal_are_no_part_of_a_name(escape: str) -> None:
+    """They are left out, in the output of a command and in JSON around it; a moved cursor ends a word."""
+    shown = (
+        "\x1b[38;5;244m1b2c3d4\x1b[m src/\x1b[1;36mcart.ts\x1b[0m \x1b[33mORD-1771\x1b[2KORD-1772"
+    ).replace("\x1b", escape)
+
+    entries = ledger_of(call("bash", "{}"), Message.tool("c", shown)).seen
+
+    assert sorted(one.value for one in entries) == ["1b2c3d4", "ORD-1771", "ORD-1772", "src/cart.ts"]
+
+
 def test_a_name_that_begins_like_a_month_is_none() -> None:
     """A day follows the name of a month, whole or as it is abbreviated."""
     text = "Marchmont 41, Mayor 5, Decide 3, March 4, Sept. 12, June 99"
