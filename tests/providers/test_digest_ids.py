@@ -1,5 +1,6 @@
 """What a digest takes for an identifier, and which of them come first."""
 
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -42,6 +43,15 @@ def test_the_colors_of_a_terminal_are_no_part_of_a_name(escape: str) -> None:
     entries = ledger_of(call("bash", "{}"), Message.tool("c", shown)).seen
 
     assert sorted(one.value for one in entries) == ["1b2c3d4", "ORD-1771", "ORD-1772", "src/cart.ts"]
+
+
+def test_a_line_break_in_json_is_no_part_of_a_name() -> None:
+    """The output of a command in JSON has the ids of its lines; a folder that begins so keeps its name."""
+    said = {"output": "ok\n1b2c3d4 done\r\nORD-1771\tD:\\new\\report-7.txt"}
+
+    entries = ledger_of(call("bash", "{}"), Message.tool("c", json.dumps(said))).seen
+
+    assert [one.value for one in entries] == ["1b2c3d4", "ORD-1771", "report-7.txt"]
 
 
 def test_a_name_that_begins_like_a_month_is_none() -> None:

@@ -107,6 +107,10 @@ _KIND = re.compile(
 ).fullmatch
 
 
+# In JSON a line break is two characters, of which the second would begin the next name.
+_BREAK = re.compile(r"(?<!\\)((?:\\\\)*)\\[nrt]")
+
+
 def kind_of(value: str) -> str:
     """Return the kind of *value*: `url`, `email`, `date`, ... or `name` if no shape fits."""
     match = _KIND(value)
@@ -183,6 +187,8 @@ class Finder:
     def find(self, text: str) -> dict[str, str]:
         """Return the identifiers of *text* and their labels, `"name": "value"` pairs first."""
         self._go_on(len(text))
+        if "\\n" in text and text.startswith(("{", "[")):
+            text = _BREAK.sub(r"\1 ", text)
         found: dict[str, str] = {}
         # Most texts have no quote, which is seen at once.
         if '"' in text and ('":' in text or '" :' in text):
