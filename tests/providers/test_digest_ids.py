@@ -42,7 +42,12 @@ def test_the_colors_of_a_terminal_are_no_part_of_a_name(escape: str) -> None:
 
     entries = ledger_of(call("bash", "{}"), Message.tool("c", shown)).seen
 
-    assert sorted(one.value for one in entries) == ["1b2c3d4", "ORD-1771", "ORD-1772", "src/cart.ts"]
+    assert sorted(one.value for one in entries) == [
+        "1b2c3d4",
+        "ORD-1771",
+        "ORD-1772",
+        "src/cart.ts",
+    ]
 
 
 def test_a_line_break_in_json_is_no_part_of_a_name() -> None:
