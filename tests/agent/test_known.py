@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 import pytest
+from anthropic.types import TextBlock
 
 from foldline.agent.known import KNOWN_BYTES, Conversion, KnownLists
 from foldline.agent.reducer import HistoryReducer
@@ -385,6 +386,22 @@ def test_a_list_with_surrogates_and_long_numbers_is_remembered(value: Any) -> No
     assert known.find(copy.deepcopy(items), None) is not None
     block["value"] = "\ud801"
     assert known.find(items, None) is None
+
+
+def test_objects_beside_a_lone_surrogate_are_remembered() -> None:
+    """The answers of an SDK and the output of a tool with a broken name are one list of many."""
+    known, items = KnownLists(), text(12)
+    answer = TextBlock(type="text", text="Listed.")
+    items[3] = {"role": "assistant", "content": [answer]}
+    items[4] = {"role": "user", "content": "name \udcff"}
+    grown: list[Any] = [*items, *text(2)]
+    read(items, known)
+
+    found = known.find(grown, None)
+    assert found is not None
+    assert found.size == 12
+    answer.text = "Edited."
+    assert known.find(grown, None) is None
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,17 @@ async def test_inside_a_loop_a_blocking_call_waits_for_no_summarizer() -> None:
     assert by_code.reduce_sync(talk(9)).event.status == "performed"
 
 
+def test_a_loop_of_the_portal_that_is_seen_elsewhere_is_nobodys_own() -> None:
+    """To gevent threads are greenlets of one thread, so that the caller sees the portal's loop."""
+    portal = Portal()
+    loop, _ = portal.run(place)
+    asyncio._set_running_loop(loop)
+    try:
+        assert portal.run(double, 2) == 4
+    finally:
+        asyncio._set_running_loop(None)
+
+
 def test_what_waits_is_not_finished_in_place() -> None:
     """It is refused where no loop would go on with it."""
     with pytest.raises(BlockingCallError):

@@ -1,5 +1,6 @@
 """What a digest takes for an identifier, and which of them come first."""
 
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -30,6 +31,32 @@ def test_a_number_is_whole() -> None:
         "200",
     ]
     assert [*Finder().find("100,200,300,400,500,600,700 and 5,120")][:2] == ["100", "200"]
+
+
+@pytest.mark.parametrize("escape", ["\x1b", "\\u001b"])
+def test_the_colors_of_a_terminal_are_no_part_of_a_name(escape: str) -> None:
+    """They are left out, in the output of a command and in JSON around it; a moved cursor ends a word."""
+    shown = (
+        "\x1b[38;5;244m1b2c3d4\x1b[m src/\x1b[1;36mcart.ts\x1b[0m \x1b[33mORD-1771\x1b[2KORD-1772"
+    ).replace("\x1b", escape)
+
+    entries = ledger_of(call("bash", "{}"), Message.tool("c", shown)).seen
+
+    assert sorted(one.value for one in entries) == [
+        "1b2c3d4",
+        "ORD-1771",
+        "ORD-1772",
+        "src/cart.ts",
+    ]
+
+
+def test_a_line_break_in_json_is_no_part_of_a_name() -> None:
+    """The output of a command in JSON has the ids of its lines; a folder that begins so keeps its name."""
+    said = {"output": "ok\n1b2c3d4 done\r\nORD-1771\tD:\\new\\report-7.txt"}
+
+    entries = ledger_of(call("bash", "{}"), Message.tool("c", json.dumps(said))).seen
+
+    assert [one.value for one in entries] == ["1b2c3d4", "ORD-1771", "report-7.txt"]
 
 
 def test_a_name_that_begins_like_a_month_is_none() -> None:

@@ -49,6 +49,17 @@ def test_what_means_the_same_was_said(statement: str) -> None:
     assert not lacking(statement)
 
 
+@pytest.mark.parametrize("escape", ["\x1b", "\\u001b"])
+def test_what_a_terminal_colors_was_said(escape: str) -> None:
+    """A color is no part of the name behind it, in the output of a command and in JSON around it."""
+    said = (
+        f"{escape}[38;5;244m1b2c3d4{escape}[m src/{escape}[36mcart.ts{escape}[0m {escape}[33mWP16"
+    )
+
+    assert not lacking("1b2c3d4 changes src/cart.ts for WP16", said)
+    assert lacking("1b2c3d4 changes src/cart.ts for WP17", said)
+
+
 SPOKEN = (
     "It was twelve fifty, or maybe three hundred and forty units of the 339 here, due on July twenty - fifth, in the call "
     "toolu_019tYDrb."

@@ -261,11 +261,20 @@ def written(items: Sequence[object], buffer: bytearray) -> bool:
         _ENCODER.encode_into(items, buffer)
     except _UNENCODED:
         try:
-            # Lone surrogates and numbers of any length.
-            buffer[:] = _MARSHAL + marshal.dumps(cast("list[str]", items), _MARSHAL_VERSION)
+            # Lone surrogates and numbers of any length, which an object has no place for.
+            told = cast("list[str]", [*map(_told, items)])
+            buffer[:] = _MARSHAL + marshal.dumps(told, _MARSHAL_VERSION)
         except ValueError:
             return False
     return True
+
+
+def _told(item: object) -> object:
+    """Return the bytes of *item* alone, or itself if it has none."""
+    try:
+        return _ENCODER.encode(item)
+    except _UNENCODED:
+        return item
 
 
 def held_by(items: Sequence[object]) -> bytes | None:

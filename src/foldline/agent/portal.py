@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import wait
 from contextlib import suppress
 from os import getpid
-from threading import Thread
+from threading import Thread, current_thread
 from typing import TypeVar, TypeVarTuple
 
 from msgspec import Struct
@@ -21,6 +21,8 @@ from foldline.errors import BlockingCallError
 
 _Result = TypeVar("_Result")
 _Arguments = TypeVarTuple("_Arguments")
+
+_THREAD = "foldline-portal"
 
 # If a wait cannot be interrupted, as on Windows, Ctrl-C takes effect within so many seconds.
 _PATIENCE = 0.5
@@ -47,11 +49,13 @@ class Portal:
         # The public function raises if there is no loop.
         running = asyncio._get_running_loop()  # noqa: SLF001
         if running is not None:
-            if running is self._loops.get(getpid()):
+            # To gevent threads are greenlets of one thread, and a loop in one runs in all of them.
+            if running is not self._loops.get(getpid()):
+                if not blocks_loop:
+                    raise BlockingCallError
+            elif current_thread().name == _THREAD:
                 message = "a blocking call was made in the loop that runs blocking calls: await it"
                 raise BlockingCallError(message)
-            if not blocks_loop:
-                raise BlockingCallError
         future = asyncio.run_coroutine_threadsafe(_outcome(work, *arguments), self._loop())
         try:
             while not wait((future,), timeout=_PATIENCE).done:
@@ -70,7 +74,7 @@ class Portal:
             # No lock: in a fork it might be one that nothing releases.
             loop = self._loops.setdefault(getpid(), made)
             if loop is made:
-                Thread(target=_serve, args=(loop,), name="foldline-portal", daemon=True).start()
+                Thread(target=_serve, args=(loop,), name=_THREAD, daemon=True).start()
             else:
                 made.close()
         return loop

@@ -5,6 +5,7 @@ from typing import Any
 from foldline.agent.known import KNOWN_BYTES
 from foldline.agent.reducer import HistoryReducer
 from foldline.guests import GuestView
+from foldline.history.formats.renderings.sending import scrubbed
 from foldline.integrations.bedrock_messages import ConverseCodec, alternating
 
 
@@ -28,4 +29,4 @@ class ConverseView(GuestView[dict[str, Any]]):
 
     def arranged(self, view: list[dict[str, Any]], _: object, /) -> list[dict[str, Any]]:
         """Return *view* as Converse takes it."""
-        return alternating(view)
+        return [scrubbed(one) for one in alternating(view)]

@@ -8,6 +8,7 @@ from foldline.integrations.google_genai_messages import (
     ContentCodec,
     alternating,
     as_dictionaries,
+    sendable,
 )
 
 
@@ -33,4 +34,4 @@ class GeminiView(GuestView[Content]):
     def arranged(self, view: list[Content], given: list[Content], /) -> list[Content]:
         """Return *view* as Gemini takes it."""
         is_plain = all(isinstance(one, dict) for one in given)
-        return alternating(as_dictionaries(view) if is_plain else view)
+        return [*map(sendable, alternating(as_dictionaries(view) if is_plain else view))]

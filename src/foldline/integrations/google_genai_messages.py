@@ -9,6 +9,7 @@ from google.genai import types
 
 from foldline.errors import FormatError
 from foldline.guests.blocks import BlockCodec, result_text
+from foldline.history.formats.renderings.sending import scrubbed
 from foldline.history.formats.wire import object_from_json, readable_text
 from foldline.history.messages import Message, Role
 from foldline.history.parts import (
@@ -100,6 +101,13 @@ def alternating(view: Iterable[Content]) -> list[Content]:
         joined = [part for one in same for part in _parts(one)]
         made.append(same[0] if len(same) == 1 else _like(same[0], _held(same[0], "role"), joined))
     return made
+
+
+def sendable(item: Content) -> Content:
+    """Return *item* without lone surrogates, which are no JSON to Gemini; itself if it has none."""
+    said = item if isinstance(item, dict) else item.model_dump(exclude_none=True)
+    fit: dict[str, Any] = scrubbed(said)
+    return item if fit is said else fit if said is item else types.Content.model_validate(fit)
 
 
 def _check(item: object) -> None:

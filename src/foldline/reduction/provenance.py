@@ -17,7 +17,7 @@ from foldline.reduction.dates import Day, days_of, years_of
 from foldline.reduction.numerals import MARKS, NUMBER, in_digits, numbers_of, readings
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.siblings import Siblings
-from foldline.reduction.sources import TextParts, alike, texts_of
+from foldline.reduction.sources import TextParts, alike, as_shown, texts_of
 
 
 REDACTED = "[redacted {}]"
@@ -473,9 +473,9 @@ def _without_secrets(text: str) -> str:
 
 def _read(text: str) -> str:
     """Return *text* and after it the same without escapes, even if it is not whole JSON."""
-    readings = [text]
+    readings = [as_shown(text)]
     while "\\" in readings[-1] and len(readings) <= _MOST_ESCAPED:
-        readings.append(_ESCAPE.sub(_unescaped, readings[-1]))
+        readings.append(as_shown(_ESCAPE.sub(_unescaped, readings[-1])))
     return "\n".join(readings)
 
 

@@ -1,5 +1,6 @@
 """What a summary is made of, as plain texts."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -22,6 +23,10 @@ _ALIKE = {
     **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
     **{chr(zero + digit): str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)},
 }
+
+
+_COLOR = re.compile(r"\x1b(?:\[[\d;:]{0,40}m|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\))")
+_MOVE = re.compile(r"\x1b\[[0-?]{0,40}[ -/]{0,8}[@-~]")
 
 
 class TextParts:
@@ -61,6 +66,15 @@ def _part_texts(part: Part) -> Iterator[str]:
                 yield value
             elif not isinstance(value, bool):
                 yield from chain.from_iterable(map(_part_texts, value))
+
+
+def as_shown(text: str) -> str:
+    """
+    Return *text* as a terminal shows it: without colors, links and titles.
+
+    They would be one word with what they color. A move of the cursor ends a word.
+    """
+    return _MOVE.sub(" ", _COLOR.sub("", text)) if "\x1b" in text else text
 
 
 def alike(text: str) -> str:

@@ -146,6 +146,19 @@ def test_a_shortened_result_keeps_its_status(status: dict[str, str]) -> None:
     assert result.get("status") == status.get("status")
 
 
+def test_a_result_with_a_lone_surrogate() -> None:
+    """A file's name that is no UTF-8 is sent with a mark in it; the list keeps it."""
+    said = exchange(1)[:3]
+    result = said[2]["content"][0]["toolResult"]
+    result["content"] = [{"text": "a\udcff.txt"}]
+
+    view = ConverseView(HistoryReducer()).reduce_sync(said).messages
+
+    assert sent(view)[2]["content"][0]["toolResult"]["content"] == [{"text": "a\ufffd.txt"}]
+    assert view[1] is said[1]
+    assert result["content"] == [{"text": "a\udcff.txt"}]
+
+
 def test_nothing_is_blank() -> None:
     """An empty answer and a blank text are left out, and the turns beside them are one."""
     said = talk(0)

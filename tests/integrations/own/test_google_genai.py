@@ -109,6 +109,23 @@ def test_a_list_of_both() -> None:
     assert [content["role"] for content in sent(view)][:2] == ["user", "model"]
 
 
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_a_result_with_a_lone_surrogate(is_plain: bool) -> None:
+    """A file's name that is no UTF-8 is sent with a mark in it; the list keeps it."""
+    said = exchange(1)[:3]
+    part = types.Part.from_function_response(name="look", response={"result": "a\udcff.txt"})
+    said[2] = types.UserContent(parts=[part, *(said[2].parts or ())[1:]])
+    given = plain(said, by_alias=False) if is_plain else said
+
+    view = GeminiView(HistoryReducer()).reduce_sync(given).messages
+
+    assert sent(view)[2]["parts"][0]["functionResponse"]["response"] == {"result": "a\ufffd.txt"}
+    assert isinstance(view[2], dict) is is_plain
+    assert is_in(view[1], given)
+    assert part.function_response is not None
+    assert part.function_response.response == {"result": "a\udcff.txt"}
+
+
 def test_a_call_that_nothing_answers() -> None:
     """Of two calls without ids the one that has no result gets one that says so, by its name."""
     said = talk(1)

@@ -107,6 +107,10 @@ _KIND = re.compile(
 ).fullmatch
 
 
+# Of the two characters the second would begin the next name.
+_BREAK = re.compile(r"(?<!\\)((?:\\\\)*)\\[nrt]")
+
+
 def kind_of(value: str) -> str:
     """Return the kind of *value*: `url`, `email`, `date`, ... or `name` if no shape fits."""
     match = _KIND(value)
@@ -183,6 +187,7 @@ class Finder:
     def find(self, text: str) -> dict[str, str]:
         """Return the identifiers of *text* and their labels, `"name": "value"` pairs first."""
         self._go_on(len(text))
+        text = _unbroken(text)
         found: dict[str, str] = {}
         # Most texts have no quote, which is seen at once.
         if '"' in text and ('":' in text or '" :' in text):
@@ -274,6 +279,12 @@ def _values(word: str) -> list[str]:
         if is_special and _SHORTEST < len(value) <= _LONGEST and _is_solid(value):
             values.append(value)
     return values
+
+
+def _unbroken(text: str) -> str:
+    """Return *text* with spaces for the line breaks that are written out in it, if it is JSON."""
+    is_broken = "\\n" in text and text.startswith(("{", "["))
+    return _BREAK.sub(r"\1 ", text) if is_broken else text
 
 
 def _prices_in(text: str, found: Mapping[str, str]) -> list[str]:

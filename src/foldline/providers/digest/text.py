@@ -14,6 +14,7 @@ from string import ascii_letters, digits
 from msgspec import Struct
 
 from foldline.reduction.provenance import REDACTED
+from foldline.reduction.sources import as_shown
 
 
 class _Rule(Struct, frozen=True):
@@ -292,7 +293,7 @@ def printable(text: str) -> str:
     """Return *text* with spaces in place of the characters that UTF-8 or a model cannot take."""
     if is_printable(text):
         return text
-    return "".join(_UNPRINTABLE.sub(" ", piece) for piece in pieces(text))
+    return "".join(_UNPRINTABLE.sub(" ", piece) for piece in pieces(as_shown(text)))
 
 
 def is_printable(text: str, *, nulls: int = 0) -> bool:
@@ -305,9 +306,9 @@ def is_printable(text: str, *, nulls: int = 0) -> bool:
     return len(data) - len(data.translate(None, _CONTROLS)) == nulls == data.count(0)
 
 
-# JSON may write what is not ASCII so; what it has to write so stays.
+# JSON may write what is not ASCII so; what it has to write so stays, but for a terminal's escapes.
 _ESCAPED = re.compile(
-    r"(?<!\\)\\++u(?!00[0-7])(?:([dD][89abAB][0-9a-fA-F]{2})\\++u([dD][c-fC-F][0-9a-fA-F]{2})"
+    r"(?<!\\)\\++u(?!00(?!1[bB])[0-7])(?:([dD][89abAB][0-9a-fA-F]{2})\\++u([dD][c-fC-F][0-9a-fA-F]{2})"
     r"|([0-9a-fA-F]{4}))"
 )
 _PLANE, _HIGH, _LOW, _HALF = 0x10000, 0xD800, 0xDC00, 10
