@@ -5,7 +5,9 @@ from functools import partial
 from msgspec import UNSET, UnsetType, structs
 
 from foldline.agent.background import FoldKey
-from foldline.agent.events import RequestSentEvent
+from foldline.agent.cut_prompt import Counted
+from foldline.agent.events import PromptCutEvent, RequestSentEvent
+from foldline.agent.log import log
 from foldline.agent.model_call import ask_model, sendable_request
 from foldline.agent.own_reducer import own_view
 from foldline.agent.progress import Progress, TurnSetup
@@ -37,6 +39,10 @@ from foldline.threads.read_only import ThreadWindow
 _NO_OVERRIDES = AgentRunConfig()
 # A turn that the vendor has refused is not ended by the fold that answers the refusal.
 _AGAIN = AgentRunConfig(history_reduction_behavior_override="continue")
+_CUT = (
+    "%s has read %d of some %d tokens and left out the beginning, so its window seems to be %d: set "
+    "num_ctx or OLLAMA_CONTEXT_LENGTH of the server, and context_window_size to the same"
+)
 # What a vendor refuses is assumed to fit at this share of it, and to be longer than its window by
 # this factor, if the refusal does not say.
 _TAKEN_SHARE, _TOO_LONG = 0.9, 1.05
@@ -62,6 +68,7 @@ class Asking:
         given = overrides or _NO_OVERRIDES
         self._is_forced = given.trigger_history_reduction
         self._may_fold = setup.reducer.config.enabled and not given.skip_history_reduction
+        self._cut: _PromptCutError | None = None
         self.response: ChatResponse | None = None
         """The model's answer; None if the turn ended before the call."""
         self.reduction: ReductionMetadata | None = None
@@ -71,6 +78,13 @@ class Asking:
 
     async def run(self) -> None:
         """Ask until the model has answered, or a fold has ended the turn."""
+        try:
+            await self._run()
+        except _PromptCutError as error:
+            # The view cannot be made smaller.
+            self.response = error.response
+
+    async def _run(self) -> None:
         refusal = None
         for left in range(self._setup.options.max_overflow_folds, -1, -1):
             window = await self._window(waits=self._is_forced or refusal is not None)
@@ -96,7 +110,8 @@ class Asking:
                 if not left or not self._may_fold:
                     raise
                 refusal, self._overrides = error, _AGAIN
-                self._learn(error, reduced)
+                if error is not self._cut:
+                    self._learn(error, reduced)
             else:
                 return
 
@@ -280,9 +295,12 @@ class Asking:
         )
 
     def _ratio(self, tokens: int, reduced: ReducedHistory[Message]) -> float:
-        setup, view = self._setup, reduced.event.reduced_tokens
-        estimated = view + setup.fixed.instructions + setup.fixed.tools
+        estimated = self._estimated(reduced)
         return token_ratio(reported=tokens, estimated=estimated, ceiling=reduced.event.ceiling)
+
+    def _estimated(self, reduced: ReducedHistory[Message]) -> int:
+        fixed = self._setup.fixed
+        return reduced.event.reduced_tokens + fixed.instructions + fixed.tools
 
     async def _ask(self, history: History, reduced: ReducedHistory[Message]) -> None:
         progress, setup = self._progress, self._setup
@@ -343,13 +361,51 @@ class Asking:
             streams=self._streams,
             reduction=None if reduced.verdict.reason is Reason.DISABLED else reduced.event,
         )
-        usage = self.response.usage
-        if usage is not None and usage.input_tokens:
+        counted = Counted(
+            request=request,
+            response=self.response,
+            event=sent.event,
+            before=sent.before,
+            estimated=self._estimated(reduced),
+        )
+        usage, window = self.response.usage, counted.window(history.counter)
+        if window is not None:
+            self._keep_to(window, counted)
+        elif usage is not None and usage.input_tokens:
             ratio = self._ratio(usage.input_tokens, reduced)
             progress.state = progress.state.with_vendor(setup.model.name, ratio=ratio)
         if self.response.service_thread_id or progress.state.service_thread_id:
             progress.state = basis.state_after(progress.state, self.response)
         self.missed_tokens = sent.answered(setup, progress, self.response)
+
+    def _keep_to(self, window: int, counted: Counted) -> None:
+        """Keep to *window* from now on, and raise the first time, so that the request is repeated."""
+        progress, event, response = self._progress, counted.event, counted.response
+        read = 0 if response.usage is None else response.usage.input_tokens
+        log().warning(_CUT, event.model, read, event.tokens, window)
+        progress.emit(
+            PromptCutEvent(
+                iteration=event.iteration,
+                model=event.model,
+                tokens=event.tokens,
+                read_tokens=read,
+                window=window,
+            )
+        )
+        known = progress.state.learned.get(event.model)
+        ratio = 1.0 if known is None else known.ratio
+        progress.state = progress.state.with_vendor(event.model, ratio=ratio, window=window)
+        if self._cut is None:
+            self._cut = _PromptCutError(response)
+            raise self._cut
+
+
+class _PromptCutError(ContextOverflowError):
+    """The server has read only the end of a request."""
+
+    def __init__(self, response: ChatResponse) -> None:
+        super().__init__()
+        self.response = response
 
 
 def _fold_of(reduced: ReducedHistory[Message]) -> ReductionMetadata | None:
