@@ -5,7 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from foldline import Agent, AgentOptions, AgentRunConfig, HistoryReductionConfig, MemoryStore, Message
+from foldline import (
+    Agent,
+    AgentOptions,
+    AgentRunConfig,
+    HistoryReductionConfig,
+    MemoryStore,
+    Message,
+)
 from foldline.events import PromptCutEvent
 from foldline.history.messages import Usage
 from foldline.history.parts import BlobPart, ReasoningPart, TextPart
@@ -97,12 +104,23 @@ async def test_a_cut_answer_stays_where_nothing_can_be_folded(*, streams: bool) 
 
 
 async def test_a_server_that_cuts_everything_is_asked_twice() -> None:
-    """Its second answer stays, whatever it says of the first."""
-    model = answering(lambda request: max(1_000, size(request) // 3))
-    result = await Agent(model).run([*talk(100), Message.user("and now?")])
+    """Its second answer stays, whatever the vendor counts of that."""
+    model = answering(lambda request: size(request) * 2 // 5, "my model")
+    result = await Agent(model).run([*talk(450), Message.user("and now?")])
 
     assert result.text.startswith("fine")
-    assert len(model.requests) == 2
+    assert (len(model.requests), len(cuts(result.events))) == (2, 2)
+
+
+async def test_a_window_that_took_a_request_is_no_smaller() -> None:
+    """A count below half of an earlier one is of what was not in a cache, whatever else it has."""
+    counts = iter([9_000, 1_400, 9_600])
+    model = answering(lambda _: next(counts))
+    thread = await MemoryStore().thread("counted")
+    await thread.add_messages(talk(70))
+    for _ in range(3):
+        result = await Agent(model).run("and now?", thread=thread)
+        assert cuts(result.events) == []
 
 
 def uncached() -> Callable[[ChatRequest], int]:

@@ -6,6 +6,25 @@ from tests.planted.bug import bugs_in
 __all__ = ["BUGS"]
 
 BUGS = bugs_in("""
+agent/cut_prompt.py: agent/test_cut_prompt.py
+what was not in a cache is taken for all that was read
+- return self.event.kept_tokens > 0 and abs(read - fresh) <= fresh * _OFF
++ return False
+a window that took more before is taken for a smaller one
+- if read * 2 < taken or
++ if
+the half that was read is taken for the window
+- return max(taken, read, _doubled(read))
++ return max(taken, read)
+
+agent/asking.py: agent/test_cut_prompt.py
+a cut prompt is asked again and again
+- if self._cut is None:
++ if True:
+a cut prompt is not asked again
+-             raise self._cut
++             pass
+
 agent/reducer.py: agent/test_by_hand.py
 one large message is refused again
 - if isinstance(call.overrides, AfterRefusal) and not verdict.folds:

@@ -13,7 +13,7 @@ from foldline.agent.own_reducer import own_view
 from foldline.agent.progress import Progress, TurnSetup
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.result import ReductionMetadata, handover
-from foldline.agent.sent import compared
+from foldline.agent.sent import Comparison, compared
 from foldline.agent.service import Basis
 from foldline.errors import (
     ConfigError,
@@ -68,7 +68,7 @@ class Asking:
         given = overrides or _NO_OVERRIDES
         self._is_forced = given.trigger_history_reduction
         self._may_fold = setup.reducer.config.enabled and not given.skip_history_reduction
-        self._cut: _PromptCutError | None = None
+        self._cut: ContextOverflowError | None = None
         self.response: ChatResponse | None = None
         """The model's answer; None if the turn ended before the call."""
         self.reduction: ReductionMetadata | None = None
@@ -77,14 +77,12 @@ class Asking:
         """What the vendor's cache did not serve of the request before."""
 
     async def run(self) -> None:
-        """Ask until the model has answered, or a fold has ended the turn."""
-        try:
-            await self._run()
-        except _PromptCutError as error:
-            # The view cannot be made smaller.
-            self.response = error.response
+        """
+        Ask until the model has answered, or a fold has ended the turn.
 
-    async def _run(self) -> None:
+        A `ContextOverflowError` beside a `response` is no failure: of a smaller request there is no
+        answer, and that is the one to what the server has cut.
+        """
         refusal = None
         for left in range(self._setup.options.max_overflow_folds, -1, -1):
             window = await self._window(waits=self._is_forced or refusal is not None)
@@ -110,8 +108,7 @@ class Asking:
                 if not left or not self._may_fold:
                     raise
                 refusal, self._overrides = error, _AGAIN
-                if error is not self._cut:
-                    self._learn(error, reduced)
+                self._learn(error, reduced)
             else:
                 return
 
@@ -285,6 +282,8 @@ class Asking:
                 await self._progress.end(reason, Change())
 
     def _learn(self, error: ContextOverflowError, reduced: ReducedHistory[Message]) -> None:
+        if error is self._cut:
+            return
         sent, window = reduced.event.request_tokens, error.window
         tokens = error.tokens or (sent if window is None else max(sent, int(window * _TOO_LONG)))
         # A vendor that reserves room for the answer refuses requests that are shorter than its
@@ -361,34 +360,41 @@ class Asking:
             streams=self._streams,
             reduction=None if reduced.verdict.reason is Reason.DISABLED else reduced.event,
         )
-        counted = Counted(
-            request=request,
-            response=self.response,
-            event=sent.event,
-            before=sent.before,
-            estimated=self._estimated(reduced),
-        )
-        usage, window = self.response.usage, counted.window(history.counter)
-        if window is not None:
-            self._keep_to(window, counted)
-        elif usage is not None and usage.input_tokens:
-            ratio = self._ratio(usage.input_tokens, reduced)
-            progress.state = progress.state.with_vendor(setup.model.name, ratio=ratio)
+        if self.response.usage is not None and self.response.usage.input_tokens:
+            self._compare(self.response, request, reduced, sent, history)
         if self.response.service_thread_id or progress.state.service_thread_id:
             progress.state = basis.state_after(progress.state, self.response)
         self.missed_tokens = sent.answered(setup, progress, self.response)
 
-    def _keep_to(self, window: int, counted: Counted) -> None:
-        """Keep to *window* from now on, and raise the first time, so that the request is repeated."""
-        progress, event, response = self._progress, counted.event, counted.response
-        read = 0 if response.usage is None else response.usage.input_tokens
-        log().warning(_CUT, event.model, read, event.tokens, window)
+    def _compare(
+        self,
+        response: ChatResponse,
+        request: ChatRequest,
+        reduced: ReducedHistory[Message],
+        sent: Comparison,
+        history: History,
+    ) -> None:
+        """Learn from what the vendor has counted; raise, the first time, if it has cut the request."""
+        progress, event = self._progress, sent.event
+        counted = Counted(
+            request=request,
+            response=response,
+            event=event,
+            before=sent.before,
+            estimated=self._estimated(reduced),
+        )
+        window = counted.window(history.counter)
+        if window is None:
+            ratio = self._ratio(counted.read, reduced)
+            progress.state = progress.state.with_vendor(event.model, ratio=ratio)
+            return
+        log().warning(_CUT, event.model, counted.read, event.tokens, window)
         progress.emit(
             PromptCutEvent(
                 iteration=event.iteration,
                 model=event.model,
                 tokens=event.tokens,
-                read_tokens=read,
+                read_tokens=counted.read,
                 window=window,
             )
         )
@@ -396,16 +402,8 @@ class Asking:
         ratio = 1.0 if known is None else known.ratio
         progress.state = progress.state.with_vendor(event.model, ratio=ratio, window=window)
         if self._cut is None:
-            self._cut = _PromptCutError(response)
+            self._cut = ContextOverflowError(model=event.model, window=window, tokens=event.tokens)
             raise self._cut
-
-
-class _PromptCutError(ContextOverflowError):
-    """The server has read only the end of a request."""
-
-    def __init__(self, response: ChatResponse) -> None:
-        super().__init__()
-        self.response = response
 
 
 def _fold_of(reduced: ReducedHistory[Message]) -> ReductionMetadata | None:

@@ -43,10 +43,14 @@ class Counted(Struct, frozen=True, kw_only=True):
     estimated: int
     """The tokens of the whole request, whatever the vendor counted for one before."""
 
+    @property
+    def read(self) -> int:
+        """What the vendor counted; 0 if it did not."""
+        return 0 if self.response.usage is None else self.response.usage.input_tokens
+
     def window(self, counter: TokenCounter) -> int | None:
         """Return the window of a server that has read only the end; None if it read all, or may have."""
-        usage, event = self.response.usage, self.event
-        read = 0 if usage is None else usage.input_tokens
+        read, event = self.read, self.event
         if read < _LEAST or read >= self.estimated * _READ_SHARE or event.is_delta:
             return None
         taken = self.before.counted if self.before.model == event.model else 0

@@ -36,7 +36,7 @@ from foldline.agent.service import begun
 from foldline.agent.telemetry import Observation
 from foldline.agent.tool_batch import ToolBatch
 from foldline.agent.tools import call_signature
-from foldline.errors import StoreError, ThreadConflictError, UsageError
+from foldline.errors import ContextOverflowError, StoreError, ThreadConflictError, UsageError
 from foldline.history.messages import PARTIAL_KEY, Message, Usage, total_usage
 from foldline.history.parts import ToolCallPart
 from foldline.providers.model import ChatResponse
@@ -204,7 +204,11 @@ class Turn:
             self._overrides = structs.replace(overrides, trigger_history_reduction=False)
         streams = self._listen is not None
         asking = Asking(self._setup, self._at, overrides=overrides, streams=streams)
-        await asking.run()
+        try:
+            await asking.run()
+        except ContextOverflowError:
+            if asking.response is None:
+                raise
         self._reduction = asking.reduction or self._reduction
         if asking.response is None:
             # A fold has ended the turn, in the commit that stored it.

@@ -9,9 +9,9 @@ from rich.text import Text
 
 from foldline.agent.events import (
     AgentEvent,
+    PromptCutEvent,
     ReasoningDeltaEvent,
     ReasoningEndEvent,
-    PromptCutEvent,
     RepeatBreakerEvent,
     RunCompletedEvent,
     TextDeltaEvent,
