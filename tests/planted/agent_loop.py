@@ -6,6 +6,22 @@ from tests.planted.bug import bugs_in
 __all__ = ["BUGS"]
 
 BUGS = bugs_in("""
+providers/vendors/vendor_model.py: providers/vendors/test_turns.py
+what one refusal has taught makes the next one final
+- return not thoughts <= before.thoughts
++ return not thoughts <= known
+a refusal of two messages in a row is final
+- if refuses_turns(error) and self._takes_turns:
++ if False:
+
+providers/vendors/turns.py: providers/vendors/test_turns.py
+a user speaks twice around a call
+- if role == "user" and spoke == "user":
++ if False:
+it is lost whose words are merged
+- if len(names) > 1:
++ if False:
+
 agent/cut_prompt.py: agent/test_cut_prompt.py
 what was not in a cache is taken for all that was read
 - return self.event.kept_tokens > 0 and abs(read - fresh) <= fresh * _OFF

@@ -15,6 +15,7 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.errors import ModelError, ServiceThreadLostError
@@ -30,7 +31,12 @@ from foldline.providers.model import (
     ToolCallDelta,
     ToolDefinition,
 )
-from foldline.providers.vendors.failure import raise_if_failed, refuses_reasoning, sdk_errors
+from foldline.providers.vendors.failure import (
+    raise_if_failed,
+    refuses_reasoning,
+    refuses_turns,
+    sdk_errors,
+)
 
 
 END = "[DONE]"
@@ -152,6 +158,16 @@ class VendorModel:
         await self.close()
 
 
+class Refused(Struct, frozen=True):
+    """What a vendor has refused."""
+
+    thoughts: frozenset[object] = frozenset()
+    """What marks reasoning that it cannot read."""
+
+    turns: bool = False
+    """Whether it refuses two messages of one speaker in a row."""
+
+
 class WireModel(VendorModel, ABC):
     """A vendor's model that is sent our own rendering, past the types of its SDK."""
 
@@ -216,22 +232,31 @@ class WireModel(VendorModel, ABC):
             raise_if_failed(self.name, as_object(decode_json(data), "the response"))
         return True
 
-    # What marks reasoning that the vendor has refused: a conversation goes on without it.
-    _unreadable: frozenset[object] = frozenset()
+    refused = Refused()
+    """What the vendor has refused: a conversation goes on without it."""
 
-    def leaves_out(self, error: ModelError, request: ChatRequest) -> bool:
-        """Whether *request* is written without what *error* refuses from now on, and may be sent again."""
+    # Whether a request can be written so that speakers take turns.
+    _takes_turns: ClassVar[bool] = False
+
+    def leaves_out(self, error: ModelError, request: ChatRequest, before: Refused) -> bool:
+        """
+        Whether *request* is written from now on without something that *error* refuses.
+
+        It was written when *before* was refused; another request may have taught the rest meanwhile.
+        """
+        if refuses_turns(error) and self._takes_turns:
+            self.refused = replace(self.refused, turns=True)
+            return not before.turns
         if not refuses_reasoning(error):
             return False
-        refused = {*self._thoughts(request)}
-        known = (
-            self._unreadable if len(self._unreadable) < _MOST_UNREADABLE else frozenset[object]()
-        )
-        self._unreadable = known | refused
-        return not refused <= known
+        thoughts = frozenset(self._thoughts(request))
+        known = self.refused.thoughts
+        known = known if len(known) < _MOST_UNREADABLE else frozenset[object]()
+        self.refused = replace(self.refused, thoughts=known | thoughts)
+        return not thoughts <= before.thoughts
 
     def _thoughts(self, request: ChatRequest) -> Iterable[object]:  # noqa: ARG002
-        """Return what marks each reasoning in *request*, as `_unreadable` has it."""
+        """Return what marks each reasoning in *request*, as `Refused` has it."""
         return ()
 
     def _prewarming(self, settings: Mapping[str, object]) -> Object:  # noqa: ARG002
@@ -255,13 +280,19 @@ class WireModel(VendorModel, ABC):
     @asynccontextmanager
     async def _asked(self, request: ChatRequest, *, streamed: bool) -> AsyncGenerator[Any, None]:
         async with AsyncExitStack() as stack:
-            try:
-                reply = await stack.enter_async_context(self._sent(request, streamed=streamed))
-            except ModelError as error:
-                if not self.leaves_out(error, request):
-                    raise
-                reply = await stack.enter_async_context(self._sent(request, streamed=streamed))
+            while (reply := await self._reply(stack, request, streamed=streamed)) is None:
+                pass
             yield reply
+
+    async def _reply(self, stack: AsyncExitStack, request: ChatRequest, *, streamed: bool) -> Any:
+        """Return the reply to *request*; None if it is to be sent again without what was refused."""
+        before = self.refused
+        try:
+            return await stack.enter_async_context(self._sent(request, streamed=streamed))
+        except ModelError as error:
+            if not self.leaves_out(error, request, before):
+                raise
+            return None
 
     @asynccontextmanager
     async def _sent(self, request: ChatRequest, *, streamed: bool) -> AsyncGenerator[Any, None]:
