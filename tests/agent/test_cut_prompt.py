@@ -13,7 +13,7 @@ from foldline import (
     MemoryStore,
     Message,
 )
-from foldline.events import PromptCutEvent
+from foldline.events import PromptCutEvent, TextDeltaEvent
 from foldline.history.messages import Usage
 from foldline.history.parts import BlobPart, ReasoningPart, TextPart
 from foldline.history.tokens import TokenEstimator, count_message
@@ -30,14 +30,16 @@ def size(request: ChatRequest) -> int:
     return sum(count_message(message, ESTIMATOR) for message in request.messages)
 
 
-def answering(counts: Callable[[ChatRequest], int], name: str = NAME) -> ScriptedModel:
+def answering(
+    counts: Callable[[ChatRequest], int], name: str = NAME, delay: float | None = None
+) -> ScriptedModel:
     """Return a model whose vendor counts as *counts* says."""
 
     def answer(request: ChatRequest) -> ChatResponse:
         usage = Usage(input_tokens=counts(request), output_tokens=9)
         return ChatResponse(messages=(Message.assistant(f"fine {TALK}"),), usage=usage)
 
-    return ScriptedModel(repeat=answer, name=name)
+    return ScriptedModel(repeat=answer, name=name, delay=delay)
 
 
 def ollama(request: ChatRequest, window: int = 4_096) -> int:
@@ -64,6 +66,7 @@ async def test_a_cut_prompt_is_folded_and_sent_again(caplog: pytest.LogCaptureFi
     assert [size(one) <= 4_096 for one in model.requests] == [False, True]
     assert model.requests[-1].messages[-1].text == "and now?"
     assert [(one.read_tokens, one.window) for one in found] == [(2_050, 4_096)]
+    assert result.usage.input_tokens == 2_050 + size(model.requests[-1])
     assert "set num_ctx or OLLAMA_CONTEXT_LENGTH" in caplog.text
     assert "weather" not in caplog.text
 
@@ -101,6 +104,23 @@ async def test_a_cut_answer_stays_where_nothing_can_be_folded(*, streams: bool) 
             events = [*result.events]
         assert result.text.startswith("fine")
         assert (len(model.requests) - before, len(cuts(events))) == (1, 1)
+
+
+async def test_a_stream_that_is_left_keeps_no_words_of_the_void_answer() -> None:
+    """What the reader has seen since the prompt was cut is stored as the partial answer."""
+    model = answering(ollama, delay=0)
+    thread = await MemoryStore().thread("left")
+    await thread.add_messages(talk(60))
+    async with Agent(model).run_stream("and now?", thread=thread) as stream:
+        texts, is_void = list[str](), True
+        async for event in stream:
+            if isinstance(event, PromptCutEvent):
+                is_void = False
+            elif isinstance(event, TextDeltaEvent) and not is_void:
+                texts.append(event.text)
+                break
+
+    assert (await thread.get_messages())[-1].text == "".join(texts)
 
 
 async def test_a_server_that_cuts_everything_is_asked_twice() -> None:

@@ -23,7 +23,7 @@ from foldline.errors import (
     ThreadConflictError,
 )
 from foldline.history.history import History
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Usage
 from foldline.history.meter import front_digest
 from foldline.history.tokens import count_message
 from foldline.providers.model import ChatRequest, ChatResponse, PrewarmingModel
@@ -73,6 +73,8 @@ class Asking:
         """The model's answer; None if the turn ended before the call."""
         self.reduction: ReductionMetadata | None = None
         """The newest fold of this call."""
+        self.void_usage: Usage | None = None
+        """What the vendor counted for an answer that the response has replaced."""
         self.missed_tokens = 0
         """What the vendor's cache did not serve of the request before."""
 
@@ -352,6 +354,7 @@ class Asking:
             service_thread_id=held,
             previous_id=sent.before.response_id if sent.before.model == event.model else None,
         )
+        cut = self.response
         self.response = await ask_model(
             setup,
             request,
@@ -360,6 +363,7 @@ class Asking:
             streams=self._streams,
             reduction=None if reduced.verdict.reason is Reason.DISABLED else reduced.event,
         )
+        self.void_usage = None if cut is None else cut.usage
         if self.response.usage is not None and self.response.usage.input_tokens:
             self._compare(self.response, request, reduced, sent, history)
         if self.response.service_thread_id or progress.state.service_thread_id:

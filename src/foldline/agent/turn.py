@@ -22,6 +22,7 @@ from foldline.agent.events import (
     DecisionEvent,
     IterationFinishedEvent,
     IterationStartedEvent,
+    PromptCutEvent,
     RepeatBreakerEvent,
     RunCompletedEvent,
     TextDeltaEvent,
@@ -141,6 +142,8 @@ class Turn:
         self._events.append(event)
         if isinstance(event, TextDeltaEvent):
             self._said.append(event.text)
+        elif isinstance(event, PromptCutEvent):
+            self._said.clear()
         if self._listen is not None:
             self._listen(event)
         if self._observe is not None:
@@ -210,6 +213,7 @@ class Turn:
             if asking.response is None:
                 raise
         self._reduction = asking.reduction or self._reduction
+        self._usages.append(asking.void_usage)
         if asking.response is None:
             # A fold has ended the turn, in the commit that stored it.
             self._decide("terminate", self._at.state.termination_reason)

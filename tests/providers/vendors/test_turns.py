@@ -74,6 +74,21 @@ async def test_after_a_refusal_speakers_take_turns(
     assert [asked.body["messages"] for asked in vendor.asked] == [items, merged, merged]
 
 
+async def test_a_refusal_in_an_open_stream_is_one(vendor: VendorServer) -> None:
+    """So LM Studio and LocalAI answer; what refuses again is raised."""
+    error = {"error": {"message": "Jinja Exception: conversation roles must alternate user and"}}
+    refusal = Answer.stream([error, "[DONE]"])
+    said = {"choices": [{"index": 0, "delta": {"content": "so"}, "finish_reason": "stop"}]}
+    vendor.answers = [refusal, Answer.stream([said, "[DONE]"]), refusal]
+    request = request_of(Message.user("x"), Message.user("y"))
+    async with opened(vendor, "openai-chat:devstral") as model:
+        assert (await streamed(model, request)).text == "so"
+        with pytest.raises(ModelError, match="roles_must_alternate"):
+            await streamed(model, request)
+
+    assert [len(asked.body["messages"]) for asked in vendor.asked] == [2, 1, 1]
+
+
 async def test_a_turn_that_failed_does_not_stop_a_conversation(vendor: VendorServer) -> None:
     """Its message is answered together with the next one; the thread keeps both."""
     refusal = Answer.of(REFUSALS[0], status=400)

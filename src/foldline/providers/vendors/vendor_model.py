@@ -198,16 +198,33 @@ class WireModel(VendorModel, ABC):
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         """Return what the model says to *request*; raise what `ChatModel.respond` raises."""
-        async with self._asked(request, streamed=False) as reply:
+        async with self._asked(request) as reply:
             data = await reply.http_response.aread()
             return self.read(as_object(decode_json(data), "the response"))
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         """Yield the pieces of the response, then the whole; closing this ends the request."""
+        before, has_begun = self.refused, False
+        try:
+            async with aclosing(self._pieces(request)) as pieces:
+                async for piece in pieces:
+                    has_begun = True
+                    yield piece
+        except ModelError as error:
+            # Some servers (LM Studio, LocalAI) refuse a request in a stream that is open already.
+            if has_begun or not self.leaves_out(error, request, before):
+                raise
+        else:
+            return
+        async with aclosing(self.stream(request)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _pieces(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         reader = self._reader()
         # Every generator is closed here, so that none is left to the loop to close later.
         async with (
-            self._asked(request, streamed=True) as reply,
+            self._sent(request, streamed=True) as reply,
             aclosing(reply.http_response.aiter_bytes()) as chunks,
             aclosing(read_events(chunks)) as events,
         ):
@@ -227,7 +244,7 @@ class WireModel(VendorModel, ABC):
         if not fields:
             return False
         request = replace(request, settings={**request.settings, **fields})
-        async with self._asked(request, streamed=False) as reply:
+        async with self._asked(request) as reply:
             data = await reply.http_response.aread()
             raise_if_failed(self.name, as_object(decode_json(data), "the response"))
         return True
@@ -278,17 +295,17 @@ class WireModel(VendorModel, ABC):
         return {**body, **given}
 
     @asynccontextmanager
-    async def _asked(self, request: ChatRequest, *, streamed: bool) -> AsyncGenerator[Any, None]:
+    async def _asked(self, request: ChatRequest) -> AsyncGenerator[Any, None]:
         async with AsyncExitStack() as stack:
-            while (reply := await self._reply(stack, request, streamed=streamed)) is None:
+            while (reply := await self._reply(stack, request)) is None:
                 pass
             yield reply
 
-    async def _reply(self, stack: AsyncExitStack, request: ChatRequest, *, streamed: bool) -> Any:
+    async def _reply(self, stack: AsyncExitStack, request: ChatRequest) -> Any:
         """Return the reply to *request*; None if it is to be sent again without what was refused."""
         before = self.refused
         try:
-            return await stack.enter_async_context(self._sent(request, streamed=streamed))
+            return await stack.enter_async_context(self._sent(request, streamed=False))
         except ModelError as error:
             if not self.leaves_out(error, request, before):
                 raise
