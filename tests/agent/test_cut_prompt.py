@@ -67,6 +67,7 @@ async def test_a_cut_prompt_is_folded_and_sent_again(caplog: pytest.LogCaptureFi
     assert model.requests[-1].messages[-1].text == "and now?"
     assert [(one.read_tokens, one.window) for one in found] == [(2_050, 4_096)]
     assert result.usage.input_tokens == 2_050 + size(model.requests[-1])
+    assert result.iterations == 1
     assert "set num_ctx or OLLAMA_CONTEXT_LENGTH" in caplog.text
     assert "weather" not in caplog.text
 

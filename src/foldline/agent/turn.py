@@ -213,12 +213,13 @@ class Turn:
             if asking.response is None:
                 raise
         self._reduction = asking.reduction or self._reduction
-        self._usages.append(asking.void_usage)
         if asking.response is None:
             # A fold has ended the turn, in the commit that stored it.
             self._decide("terminate", self._at.state.termination_reason)
             return
         await self._answered(asking.response, asking.missed_tokens)
+        if asking.void_usage is not None:
+            self._usages[-1] = total_usage((self._usages[-1], asking.void_usage))
 
     async def _answered(self, response: ChatResponse, missed_tokens: int) -> None:
         iteration = self._at.state.iteration
