@@ -84,6 +84,20 @@ async def test_a_conversation_that_grows_is_cut_once() -> None:
     assert sum(size(one) > 4_096 for one in model.requests) <= 2
 
 
+async def test_a_window_that_is_configured_anew_is_tried() -> None:
+    """Who follows the warning, and sets it for the server and the agent, has it on old threads too."""
+    thread = await MemoryStore().thread("larger")
+    await thread.add_messages(talk(60))
+    first = await Agent(answering(ollama)).run("and now?", thread=thread)
+    await thread.undo_reduction()
+    model = answering(lambda request: ollama(request, 16_384))
+    config = HistoryReductionConfig(context_window_size=16_384)
+    later = await Agent(model, history_reduction=config).run("and then?", thread=thread)
+
+    assert [len(cuts(one.events)) for one in (first, later)] == [1, 0]
+    assert size(model.requests[0]) > 4_096
+
+
 @pytest.mark.parametrize("streams", [False, True])
 async def test_a_cut_answer_stays_where_nothing_can_be_folded(*, streams: bool) -> None:
     """Of one long question, with instructions or without reduction, the first answer is the answer."""

@@ -291,8 +291,15 @@ class Asking:
         # A vendor that reserves room for the answer refuses requests that are shorter than its
         # window.
         most = min(window or tokens, int(tokens * _TAKEN_SHARE))
-        self._progress.state = self._progress.state.with_vendor(
-            self._setup.model.name, ratio=self._ratio(tokens, reduced), window=max(1, most)
+        self._keep_to(self._ratio(tokens, reduced), window=max(1, most))
+
+    def _keep_to(self, ratio: float, *, window: int | None = None) -> None:
+        setup, progress = self._setup, self._progress
+        progress.state = progress.state.with_vendor(
+            setup.model.name,
+            ratio=ratio,
+            window=window,
+            configured=setup.reducer.config.context_window_size,
         )
 
     def _ratio(self, tokens: int, reduced: ReducedHistory[Message]) -> float:
@@ -389,8 +396,7 @@ class Asking:
         )
         window = counted.window(history.counter)
         if window is None:
-            ratio = self._ratio(counted.read, reduced)
-            progress.state = progress.state.with_vendor(event.model, ratio=ratio)
+            self._keep_to(self._ratio(counted.read, reduced))
             return
         log().warning(_CUT, event.model, counted.read, event.tokens, window)
         progress.emit(
@@ -403,8 +409,7 @@ class Asking:
             )
         )
         known = progress.state.learned.get(event.model)
-        ratio = 1.0 if known is None else known.ratio
-        progress.state = progress.state.with_vendor(event.model, ratio=ratio, window=window)
+        self._keep_to(1.0 if known is None else known.ratio, window=window)
         if self._cut is None:
             self._cut = ContextOverflowError(model=event.model, window=window, tokens=event.tokens)
             raise self._cut
