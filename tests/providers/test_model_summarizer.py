@@ -7,7 +7,7 @@ from msgspec import structs
 
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
-from foldline.errors import ConfigError, ModelError, SummarizerError
+from foldline.errors import ConfigError, ContextOverflowError, ModelError, SummarizerError
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import ReasoningPart, TextPart
 from foldline.providers.model import ChatRequest, ChatResponse, Summarizer
@@ -339,3 +339,27 @@ def test_without_a_digest_the_old_reduction_stands() -> None:
     assert second.event.summary == "The weather was spoken of."
     assert second.messages[0].is_summary
     assert second.messages[1:] == talk(16)[4:]
+
+
+@pytest.mark.parametrize(
+    ("name", "read", "is_cut"),
+    [
+        ("llama3.2:3b", 2_050, True),
+        ("llama3.2:3b", 5_000, False),
+        # What was not in a cache, as Ollama has counted.
+        ("llama3.2:3b", 300, False),
+        ("openai:gpt-5-mini", 2_050, False),
+    ],
+)
+def test_a_summary_of_the_end_alone_is_none(name: str, read: int, is_cut: bool) -> None:
+    """Ollama cuts what is longer than its window; what it left out would be lost without a trace."""
+    text = "The trains were late and the weather was bad, as everybody said. " * 400
+    request = structs.replace(REQUEST, messages=(Message.user(text),))
+    usage = Usage(input_tokens=read, output_tokens=9)
+    answer = ChatResponse(messages=(Message.assistant(GOOD),), usage=usage)
+    summarizer = ModelSummarizer(ScriptedModel([answer], name=name))
+    if is_cut:
+        with pytest.raises(ContextOverflowError, match="the window of 2050 tokens of llama"):
+            asyncio.run(summarizer.summarize(request))
+    else:
+        assert asyncio.run(summarizer.summarize(request)) == "The weather was spoken of."

@@ -5,13 +5,15 @@ from functools import partial
 from msgspec import UNSET, UnsetType, structs
 
 from foldline.agent.background import FoldKey
-from foldline.agent.events import RequestSentEvent
+from foldline.agent.cut_prompt import Counted
+from foldline.agent.events import PromptCutEvent, RequestSentEvent
+from foldline.agent.log import log
 from foldline.agent.model_call import ask_model, sendable_request
 from foldline.agent.own_reducer import own_view
 from foldline.agent.progress import Progress, TurnSetup
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.result import ReductionMetadata, handover
-from foldline.agent.sent import compared
+from foldline.agent.sent import Comparison, compared
 from foldline.agent.service import Basis
 from foldline.errors import (
     ConfigError,
@@ -21,7 +23,7 @@ from foldline.errors import (
     ThreadConflictError,
 )
 from foldline.history.history import History
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Usage
 from foldline.history.meter import front_digest
 from foldline.history.tokens import count_message
 from foldline.providers.model import ChatRequest, ChatResponse, PrewarmingModel
@@ -37,6 +39,10 @@ from foldline.threads.read_only import ThreadWindow
 _NO_OVERRIDES = AgentRunConfig()
 # A turn that the vendor has refused is not ended by the fold that answers the refusal.
 _AGAIN = AgentRunConfig(history_reduction_behavior_override="continue")
+_CUT = (
+    "%s has read %d of some %d tokens and left out the beginning, so its window seems to be %d: set "
+    "num_ctx or OLLAMA_CONTEXT_LENGTH of the server, and context_window_size to the same"
+)
 # What a vendor refuses is assumed to fit at this share of it, and to be longer than its window by
 # this factor, if the refusal does not say.
 _TAKEN_SHARE, _TOO_LONG = 0.9, 1.05
@@ -62,15 +68,23 @@ class Asking:
         given = overrides or _NO_OVERRIDES
         self._is_forced = given.trigger_history_reduction
         self._may_fold = setup.reducer.config.enabled and not given.skip_history_reduction
+        self._cut: ContextOverflowError | None = None
         self.response: ChatResponse | None = None
         """The model's answer; None if the turn ended before the call."""
         self.reduction: ReductionMetadata | None = None
         """The newest fold of this call."""
+        self.void_usage: Usage | None = None
+        """What the vendor counted for an answer that the response has replaced."""
         self.missed_tokens = 0
         """What the vendor's cache did not serve of the request before."""
 
     async def run(self) -> None:
-        """Ask until the model has answered, or a fold has ended the turn."""
+        """
+        Ask until the model has answered, or a fold has ended the turn.
+
+        A `ContextOverflowError` beside a `response` is no failure: of a smaller request there is no
+        answer, and that is the one to what the server has cut.
+        """
         refusal = None
         for left in range(self._setup.options.max_overflow_folds, -1, -1):
             window = await self._window(waits=self._is_forced or refusal is not None)
@@ -270,19 +284,31 @@ class Asking:
                 await self._progress.end(reason, Change())
 
     def _learn(self, error: ContextOverflowError, reduced: ReducedHistory[Message]) -> None:
+        if error is self._cut:
+            return
         sent, window = reduced.event.request_tokens, error.window
         tokens = error.tokens or (sent if window is None else max(sent, int(window * _TOO_LONG)))
         # A vendor that reserves room for the answer refuses requests that are shorter than its
         # window.
         most = min(window or tokens, int(tokens * _TAKEN_SHARE))
-        self._progress.state = self._progress.state.with_vendor(
-            self._setup.model.name, ratio=self._ratio(tokens, reduced), window=max(1, most)
+        self._keep_to(self._ratio(tokens, reduced), window=max(1, most))
+
+    def _keep_to(self, ratio: float, *, window: int | None = None) -> None:
+        setup, progress = self._setup, self._progress
+        progress.state = progress.state.with_vendor(
+            setup.model.name,
+            ratio=ratio,
+            window=window,
+            configured=setup.reducer.config.context_window_size,
         )
 
     def _ratio(self, tokens: int, reduced: ReducedHistory[Message]) -> float:
-        setup, view = self._setup, reduced.event.reduced_tokens
-        estimated = view + setup.fixed.instructions + setup.fixed.tools
+        estimated = self._estimated(reduced)
         return token_ratio(reported=tokens, estimated=estimated, ceiling=reduced.event.ceiling)
+
+    def _estimated(self, reduced: ReducedHistory[Message]) -> int:
+        fixed = self._setup.fixed
+        return reduced.event.reduced_tokens + fixed.instructions + fixed.tools
 
     async def _ask(self, history: History, reduced: ReducedHistory[Message]) -> None:
         progress, setup = self._progress, self._setup
@@ -335,6 +361,7 @@ class Asking:
             service_thread_id=held,
             previous_id=sent.before.response_id if sent.before.model == event.model else None,
         )
+        cut = self.response
         self.response = await ask_model(
             setup,
             request,
@@ -343,13 +370,49 @@ class Asking:
             streams=self._streams,
             reduction=None if reduced.verdict.reason is Reason.DISABLED else reduced.event,
         )
-        usage = self.response.usage
-        if usage is not None and usage.input_tokens:
-            ratio = self._ratio(usage.input_tokens, reduced)
-            progress.state = progress.state.with_vendor(setup.model.name, ratio=ratio)
+        self.void_usage = None if cut is None else cut.usage
+        if self.response.usage is not None and self.response.usage.input_tokens:
+            self._compare(self.response, request, reduced, sent, history)
         if self.response.service_thread_id or progress.state.service_thread_id:
             progress.state = basis.state_after(progress.state, self.response)
         self.missed_tokens = sent.answered(setup, progress, self.response)
+
+    def _compare(
+        self,
+        response: ChatResponse,
+        request: ChatRequest,
+        reduced: ReducedHistory[Message],
+        sent: Comparison,
+        history: History,
+    ) -> None:
+        """Learn from what the vendor has counted; raise, the first time, if it has cut the request."""
+        progress, event = self._progress, sent.event
+        counted = Counted(
+            request=request,
+            response=response,
+            event=event,
+            before=sent.before,
+            estimated=self._estimated(reduced),
+        )
+        window = counted.window(history.counter)
+        if window is None:
+            self._keep_to(self._ratio(counted.read, reduced))
+            return
+        log().warning(_CUT, event.model, counted.read, event.tokens, window)
+        progress.emit(
+            PromptCutEvent(
+                iteration=event.iteration,
+                model=event.model,
+                tokens=event.tokens,
+                read_tokens=counted.read,
+                window=window,
+            )
+        )
+        known = progress.state.learned.get(event.model)
+        self._keep_to(1.0 if known is None else known.ratio, window=window)
+        if self._cut is None:
+            self._cut = ContextOverflowError(model=event.model, window=window, tokens=event.tokens)
+            raise self._cut
 
 
 def _fold_of(reduced: ReducedHistory[Message]) -> ReductionMetadata | None:

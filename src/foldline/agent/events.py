@@ -152,6 +152,27 @@ class RequestSentEvent(_IterationEvent, frozen=True, kw_only=True):
     """Why these are sent again; None if there are none."""
 
 
+class PromptCutEvent(_IterationEvent, frozen=True, kw_only=True):
+    """
+    The server has read only the end of a request, without an error: Ollama with an unset `num_ctx`.
+
+    If the view can be folded to *window*, the request is sent once more, and what its first answer has
+    streamed is void.
+    """
+
+    model: str
+    """The model."""
+
+    tokens: int
+    """The estimated number of tokens that were sent."""
+
+    read_tokens: int
+    """What the server counted."""
+
+    window: int
+    """The window that it seems to have, to which later requests keep."""
+
+
 class _PieceEvent(_IterationEvent, frozen=True, kw_only=True):
     text: str
     """The new piece."""
@@ -312,6 +333,7 @@ AgentEvent: TypeAlias = (
     | DecisionEvent
     | HistoryReductionEvent
     | RequestSentEvent
+    | PromptCutEvent
     | TextStartEvent
     | TextDeltaEvent
     | TextEndEvent

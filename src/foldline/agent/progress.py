@@ -63,14 +63,16 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     def budget(self, state: AgentLoopState | None = None) -> Budget:
         """Return what the next request may hold, as far as the vendor of this model has shown."""
         known = None if state is None else state.learned.get(self.model.name)
-        window, ratio = (known.window, known.ratio) if known else (None, 1.0)
+        config, window = self.reducer.config, None
+        if known is not None and known.configured == config.context_window_size:
+            window = known.window
         return budget_of(
-            self.reducer.config,
+            config,
             window=self.reducer.window,
             learned=window,
             instructions=self.fixed.instructions,
             tools=self.fixed.tools,
-            ratio=ratio,
+            ratio=known.ratio if known else 1.0,
             recall=self.fixed.recall,
         )
 

@@ -22,6 +22,7 @@ from foldline.agent.events import (
     DecisionEvent,
     IterationFinishedEvent,
     IterationStartedEvent,
+    PromptCutEvent,
     RepeatBreakerEvent,
     RunCompletedEvent,
     TextDeltaEvent,
@@ -36,7 +37,7 @@ from foldline.agent.service import begun
 from foldline.agent.telemetry import Observation
 from foldline.agent.tool_batch import ToolBatch
 from foldline.agent.tools import call_signature
-from foldline.errors import StoreError, ThreadConflictError, UsageError
+from foldline.errors import ContextOverflowError, StoreError, ThreadConflictError, UsageError
 from foldline.history.messages import PARTIAL_KEY, Message, Usage, total_usage
 from foldline.history.parts import ToolCallPart
 from foldline.providers.model import ChatResponse
@@ -141,6 +142,8 @@ class Turn:
         self._events.append(event)
         if isinstance(event, TextDeltaEvent):
             self._said.append(event.text)
+        elif isinstance(event, PromptCutEvent):
+            self._said.clear()
         if self._listen is not None:
             self._listen(event)
         if self._observe is not None:
@@ -204,13 +207,19 @@ class Turn:
             self._overrides = structs.replace(overrides, trigger_history_reduction=False)
         streams = self._listen is not None
         asking = Asking(self._setup, self._at, overrides=overrides, streams=streams)
-        await asking.run()
+        try:
+            await asking.run()
+        except ContextOverflowError:
+            if asking.response is None:
+                raise
         self._reduction = asking.reduction or self._reduction
         if asking.response is None:
             # A fold has ended the turn, in the commit that stored it.
             self._decide("terminate", self._at.state.termination_reason)
             return
         await self._answered(asking.response, asking.missed_tokens)
+        if asking.void_usage is not None:
+            self._usages[-1] = total_usage((self._usages[-1], asking.void_usage))
 
     async def _answered(self, response: ChatResponse, missed_tokens: int) -> None:
         iteration = self._at.state.iteration

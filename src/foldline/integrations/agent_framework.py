@@ -11,6 +11,7 @@ from foldline.checks import expect
 from foldline.errors import UsageError
 from foldline.guests import GuestView, kept_reduction, new_reduction, objects_in, rows_of
 from foldline.guests.outputs import output_schemas
+from foldline.guests.refusals import Refusals
 from foldline.integrations.agent_framework_messages import AgentFrameworkCodec
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.store import ThreadStore
@@ -30,21 +31,30 @@ class FoldlineChatMiddleware(ChatMiddleware):
         self._view: GuestView[Theirs] = GuestView(reducer, AgentFrameworkCodec())
 
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
-        """Put the view into the request of this call."""
+        """
+        Put the view into the request of this call; while it is refused as too long, ask again after a fold.
+
+        A stream is asked for only when it is read, so its refusal is raised there.
+        """
         held: dict[str, Any] = {} if context.session is None else context.session.state
         options: Any = context.options or {}
         given: Any = options.get("tools") or ()
         tools = [one.to_json_schema_spec() for one in given if hasattr(one, "to_json_schema_spec")]
         tools += output_schemas(options.get("response_format"))
-        reduced = await self._view.reduce(
-            context.messages,
-            state=kept_reduction(held),
-            instructions=options.get("instructions"),
-            tools=tools,
-        )
-        held.update(new_reduction(held, reduced.state))
-        context.messages = reduced.messages
-        await call_next()
+        messages, refusals = context.messages, Refusals()
+        while True:
+            reduced = await self._view.reduce(
+                messages,
+                state=kept_reduction(held),
+                overrides=refusals.overrides,
+                instructions=options.get("instructions"),
+                tools=tools,
+            )
+            if context.session is not None:
+                held.update(new_reduction(held, reduced.state))
+            context.messages = reduced.messages
+            with refusals.asking(reduced.event.reduced_tokens):
+                return await call_next()
 
 
 class FoldlineHistoryProvider(HistoryProvider):

@@ -1,6 +1,7 @@
 """A memory and a wrapper of the model for LlamaIndex."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, LLMMetadata
@@ -12,6 +13,7 @@ from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.conversation.conversation import call_sync
 from foldline.guests import GuestView, reduced_in
+from foldline.guests.refusals import Refusals
 from foldline.integrations.llama_index_memory import FoldlineMemory
 from foldline.integrations.llama_index_messages import LlamaIndexCodec
 
@@ -20,6 +22,17 @@ __all__ = ["FoldlineLLM", "FoldlineMemory"]
 
 _SCHEMAS = "foldline_schemas"
 """The schemas of the tools among the options of a call, which its vendor does not get."""
+
+
+class _Call:
+    """One call of a model; the schemas of its tools are taken out of its options."""
+
+    def __init__(self, messages: Sequence[ChatMessage], options: dict[str, Any]) -> None:
+        self.messages, self.tools = messages, options.pop(_SCHEMAS, ())
+        self.refusals, self.sent = Refusals(), 0
+
+    def asking(self) -> AbstractContextManager[None]:
+        return self.refusals.asking(self.sent)
 
 
 class FoldlineLLM(FunctionCallingLLM):
@@ -50,32 +63,62 @@ class FoldlineLLM(FunctionCallingLLM):
         """What the model can do."""
         return self._llm.metadata
 
-    async def _reduced(
-        self, messages: Sequence[ChatMessage], options: dict[str, Any]
-    ) -> list[ChatMessage]:
-        """Return the view of *messages*, for which the schemas of the tools leave *options*."""
-        tools = options.pop(_SCHEMAS, ())
+    async def _reduced(self, call: "_Call") -> list[ChatMessage]:
+        """Return the view of the messages of *call*."""
         thread = None if self._memory is None else await self._memory.thread()
         reduced: ReducedHistory[ChatMessage] = await reduced_in(
-            thread, lambda state: self._view.reduce(messages, state=state, tools=tools)
+            thread,
+            lambda state: self._view.reduce(
+                call.messages,
+                state=state,
+                tools=call.tools,
+                overrides=call.refusals.overrides,
+            ),
         )
+        call.sent = reduced.event.reduced_tokens
         return reduced.messages
 
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
-        """Ask with the view."""
-        return self._llm.chat(call_sync(self._reduced, messages, kwargs), **kwargs)
+        """Ask with the view; while it is refused as too long, again after a fold."""
+        call = _Call(messages, kwargs)
+        while True:
+            view = call_sync(self._reduced, call)
+            with call.asking():
+                return self._llm.chat(view, **kwargs)
 
     async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
-        """Ask with the view."""
-        return await self._llm.achat(await self._reduced(messages, kwargs), **kwargs)
+        """Ask as `chat` does."""
+        call = _Call(messages, kwargs)
+        while True:
+            view = await self._reduced(call)
+            with call.asking():
+                return await self._llm.achat(view, **kwargs)
 
     def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
-        """Ask with the view."""
-        return self._llm.stream_chat(call_sync(self._reduced, messages, kwargs), **kwargs)
+        """Ask as `chat` does, before the first piece."""
+        call = _Call(messages, kwargs)
+        while True:
+            view = call_sync(self._reduced, call)
+            with call.asking():
+                for one in self._llm.stream_chat(view, **kwargs):
+                    call.refusals.is_over = True
+                    yield one
+                return
 
     async def astream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
-        """Ask with the view."""
-        return await self._llm.astream_chat(await self._reduced(messages, kwargs), **kwargs)
+        """Ask as `chat` does, before the first piece."""
+        call = _Call(messages, kwargs)
+
+        async def pieces() -> AsyncIterator[Any]:
+            while True:
+                view = await self._reduced(call)
+                with call.asking():
+                    async for one in await self._llm.astream_chat(view, **kwargs):
+                        call.refusals.is_over = True
+                        yield one
+                    return
+
+        return pieces()
 
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
         """Ask as it is: a prompt is no conversation."""

@@ -1,15 +1,18 @@
-"""A session and a filter of the model's input for the OpenAI Agents SDK."""
+"""A session, and a filter of the model's input or a wrapper of the model, for the OpenAI Agents SDK."""
 
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from agents import (
-    Agent,
     AgentOutputSchema,
     AgentOutputSchemaBase,
     FunctionTool,
     Handoff,
+    ItemHelpers,
+    Model,
+    ModelResponse,
+    ModelSettings,
     RunContextWrapper,
     Tool,
     handoff,
@@ -24,6 +27,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect
 from foldline.errors import FormatError
 from foldline.guests import OPENING_NOTE, opened, reduced_in
+from foldline.guests.refusals import Refusals
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.formats.wire import is_object, json_text
 from foldline.history.messages import Message, Native
@@ -31,6 +35,10 @@ from foldline.history.parts import GenericPart
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
+
+
+# What a stream begins with before a vendor has judged the request.
+_OPENINGS = frozenset({"response.created", "response.queued", "response.in_progress"})
 
 
 class FoldlineSession:
@@ -99,20 +107,122 @@ def model_input_filter(
     async def reduced_input(data: CallModelData[Any]) -> ModelInputData:
         """Return the view of *data*."""
         given = data.model_data
-        items: Any = given.input
-        wire = OPENAI_RESPONSES.format
-        tools = _schemas(data.agent, await _tools(data, listed))
-        reduced: ReducedHistory[Any] = await reduced_in(
-            None if session is None else await session.thread(),
-            lambda state: reducer.reduce(
-                items, format=wire, state=state, instructions=given.instructions, tools=tools
-            ),
+        agent = data.agent
+        schemas = _schemas(await _tools(data, listed), agent.handoffs, agent.output_type)
+        reduced = await _reduced(
+            reducer, session, given.input, instructions=given.instructions, tools=schemas
         )
-        note = {"role": "user", "content": OPENING_NOTE}
-        view = opened(reduced.messages, lambda one: OPENAI_RESPONSES.messages([one])[0].role, note)
-        return ModelInputData([_with_id(item) for item in view], given.instructions)
+        return ModelInputData(_sendable(reduced.messages), given.instructions)
 
     return reduced_input
+
+
+class FoldlineModel(Model):
+    """
+    Another model that is shown the view at each call, in place of a filter of its input.
+
+    What it refuses as too long is folded to a quarter and sent again, up to three times.
+    """
+
+    def __init__(
+        self, model: Model, reducer: HistoryReducer, *, session: FoldlineSession | None = None
+    ) -> None:
+        """Ask *model*; the others are those of `model_input_filter`."""
+        expect("model", model, Model, hint="a provider of the SDK makes one of a name: get_model")
+        expect("reducer", reducer, HistoryReducer)
+        expect("session", session, FoldlineSession | None, hint="leave it out with another session")
+        self._model, self._reducer, self._session = model, reducer, session
+
+    async def _view(self, call: "_Call") -> list[Any]:
+        reduced = await _reduced(
+            self._reducer,
+            self._session,
+            call.items,
+            instructions=call.instructions,
+            tools=call.schemas,
+            overrides=call.refusals.overrides,
+        )
+        call.sent = reduced.event.reduced_tokens
+        return _sendable(reduced.messages)
+
+    async def get_response(
+        self,
+        system_instructions: str | None,
+        input: str | list[Any],
+        model_settings: ModelSettings,
+        tools: list[Tool],
+        output_schema: AgentOutputSchemaBase | None,
+        handoffs: list[Handoff[Any]],
+        *more: Any,
+        **options: Any,
+    ) -> ModelResponse:
+        """Ask with the view; while it is refused as too long, again after a fold."""
+        call = _Call(system_instructions, input, _schemas(tools, handoffs, output_schema))
+        rest = (model_settings, tools, output_schema, handoffs, *more)
+        while True:
+            view = await self._view(call)
+            with call.refusals.asking(call.sent):
+                return await self._model.get_response(call.instructions, view, *rest, **options)
+
+    async def stream_response(
+        self,
+        system_instructions: str | None,
+        input: str | list[Any],
+        model_settings: ModelSettings,
+        tools: list[Tool],
+        output_schema: AgentOutputSchemaBase | None,
+        handoffs: list[Handoff[Any]],
+        *more: Any,
+        **options: Any,
+    ) -> AsyncIterator[Any]:
+        """Ask as `get_response` does, before the first piece of the answer."""
+        call = _Call(system_instructions, input, _schemas(tools, handoffs, output_schema))
+        rest = (model_settings, tools, output_schema, handoffs, *more)
+        while True:
+            view = await self._view(call)
+            with call.refusals.asking(call.sent):
+                pieces = self._model.stream_response(call.instructions, view, *rest, **options)
+                async for one in pieces:
+                    call.refusals.is_over |= one.type not in _OPENINGS
+                    yield one
+                return
+
+    async def close(self) -> None:
+        """Close the model."""
+        await self._model.close()
+
+    def get_retry_advice(self, request: Any) -> Any:
+        """Return what the model advises."""
+        return self._model.get_retry_advice(request)
+
+
+class _Call:
+    """One call of a model."""
+
+    def __init__(
+        self, instructions: str | None, given: str | list[Any], schemas: list[object]
+    ) -> None:
+        self.instructions, self.schemas = instructions, schemas
+        self.items = ItemHelpers.input_to_new_input_list(given)
+        self.refusals, self.sent = Refusals(), 0
+
+
+async def _reduced(
+    reducer: HistoryReducer, session: FoldlineSession | None, items: Any, **request: Any
+) -> ReducedHistory[Any]:
+    """Return the view of *items* with the reduction of *session*, which keeps a new one."""
+    wire = OPENAI_RESPONSES.format
+    return await reduced_in(
+        None if session is None else await session.thread(),
+        lambda state: reducer.reduce(items, format=wire, state=state, **request),
+    )
+
+
+def _sendable(messages: list[Any]) -> list[Any]:
+    """Return *messages* as models of the SDK take them."""
+    note = {"role": "user", "content": OPENING_NOTE}
+    view = opened(messages, lambda one: OPENAI_RESPONSES.messages([one])[0].role, note)
+    return [_with_id(item) for item in view]
 
 
 async def _tools(
@@ -128,8 +238,8 @@ async def _tools(
     return found
 
 
-def _schemas(agent: Agent[Any], tools: Iterable[Tool]) -> list[object]:
-    """Return what a request of *agent* has beside its input: *tools*, handoffs, the form of an answer."""
+def _schemas(tools: Iterable[Tool], handoffs: Iterable[Any], output: Any) -> list[object]:
+    """Return what a request has beside its input: *tools*, *handoffs*, the form of an answer."""
     made: list[object] = []
     for one in tools:
         if isinstance(one, FunctionTool):
@@ -137,10 +247,9 @@ def _schemas(agent: Agent[Any], tools: Iterable[Tool]) -> list[object]:
             made.append({"name": one.name, "description": one.description, "schema": schema})
         elif config := getattr(one, "tool_config", None):
             made.append(config)
-    for one in agent.handoffs:
+    for one in handoffs:
         to = one if isinstance(one, Handoff) else handoff(one)
         made.append([to.tool_name, to.tool_description, to.input_json_schema])
-    output = agent.output_type
     if output is not None and not isinstance(output, AgentOutputSchemaBase):
         output = AgentOutputSchema(output)
     if output is not None and not output.is_plain_text():

@@ -4,16 +4,20 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic_ai import RunContext
+from pydantic_ai import RunContext, exceptions
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 from pydantic_ai.models import ModelRequestContext
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.guests import AnsweredReductions, GuestView
+from foldline.guests.refusals import Refusals
 from foldline.integrations.pydantic_ai_messages import PydanticAICodec
+from foldline.reduction.state import HistoryReductionState
 
 
+# What asks for another attempt; a release without it raises every refusal.
+_RetryRequest: Any = getattr(exceptions, "RetryModelRequest", None)
 _HAS_ATTEMPTS = hasattr(AbstractCapability, "prepare_model_request")
 """Not before 2.64; `pydantic-ai-harness` 0.62 wants 2.62."""
 
@@ -34,6 +38,8 @@ class FoldlineCapability(AbstractCapability[Any]):
         """Prepare to remember what is read, over all runs."""
         self._view: GuestView[ModelMessage] = GuestView(self.reducer, PydanticAICodec())
         self._made: dict[str, str] = {}
+        self._refusals, self._sent = Refusals(), 0
+        self._state: HistoryReductionState | None = None
 
     async def for_run(self, ctx: RunContext[Any]) -> "FoldlineCapability":
         """Return what keeps the reduction of one run until it is answered."""
@@ -57,9 +63,15 @@ class FoldlineCapability(AbstractCapability[Any]):
         asked = [one.instructions for one in messages if isinstance(one, ModelRequest)]
         parameters = request_context.model_request_parameters
         output = parameters.output_object
+        if getattr(request_context, "attempt", 1) == 1:
+            self._refusals = Refusals()
+        again = self._refusals.overrides
         reduced = await self._view.reduce(
             messages,
-            state=kept.state,
+            # An attempt goes on from the fold of the one that was refused; without a state the
+            # reducer remembers that, also where a stream keeps no metadata.
+            state=kept.state if again is None or kept.state is None else self._state,
+            overrides=again,
             usage=(answers[-1].usage.input_tokens or None) if answers else None,
             instructions=asked[-1] if asked else None,
             tools=[
@@ -72,7 +84,8 @@ class FoldlineCapability(AbstractCapability[Any]):
             ]
             + ([] if output is None or parameters.output_tools else [output.json_schema]),
         )
-        self._made = kept.new(reduced.state)
+        self._made, self._state = kept.new(reduced.state), reduced.state
+        self._sent = reduced.event.reduced_tokens
         return replace(request_context, messages=reduced.messages)
 
     async def after_model_request(
@@ -81,3 +94,11 @@ class FoldlineCapability(AbstractCapability[Any]):
         """Return the answer with a new reduction in its metadata."""
         metadata = {**(response.metadata or {}), **self._made}
         return replace(response, metadata=metadata) if self._made else response
+
+    async def on_model_request_error(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
+    ) -> ModelResponse:
+        """Have the model asked again with a smaller view if it has refused this one as too long."""
+        if _RetryRequest is not None and self._refusals.answers(error, self._sent):
+            raise _RetryRequest
+        raise error

@@ -10,9 +10,11 @@ from typing import Self
 from msgspec import structs
 
 from foldline.checks import expect, expect_whole
-from foldline.errors import ConfigError, SummarizerError
+from foldline.errors import ConfigError, ContextOverflowError, SummarizerError
 from foldline.history.messages import Message, Usage
+from foldline.history.tokens import TokenEstimator
 from foldline.providers.book import assumed_window
+from foldline.providers.cut_prompt import cut_text
 from foldline.providers.digest.text import clean
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, window_of
 from foldline.providers.transcript import write_transcript
@@ -195,8 +197,12 @@ class ModelSummarizer:
 
     async def written(self, request: ChatRequest, prompt: str) -> str:
         """Return what the model writes for a whole *request* with *prompt*; see `summarize`."""
-        response = await self._model.respond(request)
+        response, model = await self._model.respond(request), self._model.name
         spend(response.usage)
+        read = 0 if response.usage is None else response.usage.input_tokens
+        if cut_text(request, read, model=model, counter=TokenEstimator()):
+            # A summary of the end alone would lose the rest without a trace.
+            raise ContextOverflowError(model=model, window=read)
         return _read(response, name=self.name, is_bound=prompt == DEFAULT_PROMPT)
 
 

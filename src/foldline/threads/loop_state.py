@@ -104,6 +104,9 @@ class LearnedModel(Struct, frozen=True, kw_only=True, omit_defaults=True):
     window: int | None = None
     """The most tokens that it takes, if it has refused more."""
 
+    configured: int | None = None
+    """The window that the configuration named then: with another one it has to show it again."""
+
 
 class SentRequest(PrefixMark, frozen=True, kw_only=True, omit_defaults=True):
     """What is kept of the last request, to know what of it the next one sends again."""
@@ -243,12 +246,20 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
             service_mark=mark if is_held else "",
         )
 
-    def with_vendor(self, model: str, *, ratio: float, window: int | None = None) -> Self:
+    def with_vendor(
+        self,
+        model: str,
+        *,
+        ratio: float,
+        window: int | None = None,
+        configured: int | None = None,
+    ) -> Self:
         """Return the state with what was learned of *model*: its count, and that it takes less."""
         known = self.learned.get(model)
-        least = min(filter(None, (known.window if known else None, window)), default=None)
+        before = known.window if known and known.configured == configured else None
+        least = min(filter(None, (before, window)), default=None)
         others = [(name, one) for name, one in self.learned.items() if name != model]
-        newest = (model, LearnedModel(ratio=ratio, window=least))
+        newest = (model, LearnedModel(ratio=ratio, window=least, configured=configured))
         return replace(self, learned=dict([*others, newest][-_MODELS_KEPT:]))
 
     def terminated(self, reason: str) -> Self:

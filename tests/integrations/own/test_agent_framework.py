@@ -4,8 +4,9 @@ import asyncio
 from typing import Any
 
 import pytest
-from agent_framework import Agent, Content, tool
+from agent_framework import Agent, AgentSession, ChatResponse, Content, tool
 from agent_framework import Message as Theirs
+from agent_framework.exceptions import ChatClientException
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
@@ -13,6 +14,7 @@ from foldline.guests import GuestView
 from foldline.integrations.agent_framework import FoldlineChatMiddleware, FoldlineHistoryProvider
 from foldline.integrations.agent_framework_messages import AgentFrameworkCodec
 from foldline.reduction.config import HistoryReductionConfig
+from tests.integrations import refused
 from tests.integrations.counted import ANSWER, RULES, Heard, Room, peek
 from tests.integrations.players.agent_framework import Scripted
 
@@ -56,3 +58,47 @@ def test_all_that_a_request_has_beside_its_messages_is_counted() -> None:
     asyncio.run(agent.run("Hi", options={"response_format": Room}))
 
     assert heard.parts == ["INSTRUCTED", "TOOLED", "FORMED"]
+
+
+class Tiny(Scripted):
+    """Refuses as a client of the framework does what has too many tokens."""
+
+    def _inner_get_response(self, *, messages: Any, **_: Any) -> Any:
+        self.asked.append(refused.tokens(one.text for one in messages))
+
+        async def answer() -> ChatResponse:
+            if self.asked[-1] > refused.WINDOW:
+                failed = ChatClientException("the service failed")
+                raise failed from refused.too_long()
+            return ChatResponse(messages=[Theirs("assistant", ["It has two chairs."])])
+
+        return answer()
+
+
+@pytest.mark.parametrize("has_session", [False, True])
+def test_what_the_model_refuses_as_too_long_is_folded(has_session: bool) -> None:
+    """It is folded until the model takes it, and the next turn begins from there."""
+    said = [
+        one
+        for room in refused.ROOMS
+        for one in (
+            Theirs("user", [refused.question(room)]),
+            Theirs("assistant", [refused.answer(room)]),
+        )
+    ]
+    model = Tiny()
+    agent: Any = Agent(model, middleware=[FoldlineChatMiddleware(HistoryReducer())])
+
+    async def play() -> None:
+        session = AgentSession() if has_session else None
+        asked = [*said, Theirs("user", ["And the last?"])]
+        for _ in range(2):
+            answer = await agent.run(asked, session=session)
+            assert answer.text == "It has two chairs."
+            if not has_session:
+                asked += [*answer.messages, Theirs("user", ["And the first?"])]
+            else:
+                asked = [Theirs("user", ["And the first?"])]
+
+    asyncio.run(play())
+    refused.check(model.asked)

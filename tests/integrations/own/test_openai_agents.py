@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
@@ -10,12 +11,14 @@ from agents import (
     Agent,
     HostedMCPTool,
     Model,
+    ModelResponse,
     OpenAIChatCompletionsModel,
     OpenAIResponsesModel,
     RunConfig,
     Runner,
     Session,
     SQLiteSession,
+    Usage,
     function_tool,
 )
 from agents.extensions.memory.encrypt_session import EncryptedSession
@@ -25,17 +28,24 @@ from agents.models.fake_id import FAKE_RESPONSES_ID
 from httpx2 import AsyncBaseTransport, AsyncClient, Request, Response
 from mcp.types import Tool as Served
 from openai import AsyncOpenAI
+from openai.types.responses import Response as Answered
+from openai.types.responses import ResponseCompletedEvent
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
 from foldline.guests import OPENING_NOTE
 from foldline.history.messages import Message
-from foldline.integrations.openai_agents import FoldlineSession, model_input_filter
+from foldline.integrations.openai_agents import (
+    FoldlineModel,
+    FoldlineSession,
+    model_input_filter,
+)
 from foldline.testing.grammars import check_openai_chat, check_openai_responses
 from foldline.threads.stores.memory import MemoryStore
+from tests.integrations import refused
 from tests.integrations.counted import ANSWER, RULES, Heard, Room, peek
 from tests.integrations.golden import make_reducer
-from tests.integrations.players.openai_agents import Scripted
+from tests.integrations.players.openai_agents import Scripted, output_of
 
 
 _T = TypeVar("_T")
@@ -281,3 +291,81 @@ def test_all_that_a_request_has_beside_its_input_is_counted() -> None:
 
     assert heard.parts == ["INSTRUCTED", "TOOLED", "SERVED", "HOSTED", "HANDED", "FORMED"]
     assert server.asked == 3 + 1
+
+
+HOUSE: list[Any] = [
+    item
+    for room in refused.ROOMS
+    for item in (
+        {"role": "user", "content": refused.question(room)},
+        {"role": "assistant", "content": refused.answer(room)},
+    )
+]
+
+
+class Tiny(Scripted):
+    """Refuses what has too many tokens."""
+
+    def _answer(self, view: Any) -> Any:
+        self.asked.append(refused.tokens(str(one["content"]) for one in view))
+        if self.asked[-1] > refused.WINDOW:
+            raise refused.too_long()
+        answer = Message.assistant("It has two chairs.")
+        return output_of(answer, len(self.asked))
+
+    async def get_response(self, *_: Any, **given: Any) -> Any:
+        return ModelResponse(output=self._answer(_[1]), usage=Usage(), response_id=None)
+
+    async def stream_response(self, *_: Any, **__: Any) -> Any:
+        yield SimpleNamespace(type="response.created")
+        output = self._answer(_[1])
+        response = Answered(
+            id="r",
+            created_at=0,
+            model="tiny",
+            object="response",
+            output=output,
+            parallel_tool_calls=True,
+            tool_choice="auto",
+            tools=[],
+        )
+        yield ResponseCompletedEvent(
+            response=response, sequence_number=1, type="response.completed"
+        )
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("has_session", [False, True])
+def test_what_the_model_refuses_as_too_long_is_folded(has_session: bool, streams: bool) -> None:
+    """It is folded until the model takes it, and the next turn begins from there."""
+    model = Tiny()
+
+    async def play() -> None:
+        session = FoldlineSession(MemoryStore(), "house")
+        await session.add_items(HOUSE)
+        kept = session if has_session else None
+        shown = FoldlineModel(model, HistoryReducer(), session=kept)
+        agent = Agent(name="guide", model=shown)
+        config = RunConfig(tracing_disabled=True)
+        for _ in range(2):
+            if streams:
+                run = Runner.run_streamed(
+                    agent, "And the last?", session=session, run_config=config
+                )
+                async for _event in run.stream_events():
+                    pass
+                assert run.final_output == "It has two chairs."
+            else:
+                done = await Runner.run(agent, "And?", session=session, run_config=config)
+                assert done.final_output == "It has two chairs."
+        assert len(await session.get_items()) == len(HOUSE) + 4
+
+    asyncio.run(play())
+    refused.check(model.asked)
+
+
+def test_what_is_no_model_is_refused_at_once() -> None:
+    """A name is made a model by the SDK."""
+    name: Any = "gpt-5.2"
+    with pytest.raises(ConfigError, match="get_model"):
+        FoldlineModel(name, make_reducer())

@@ -1,16 +1,25 @@
 """The capability on releases of Pydantic AI that lack a hook."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from pydantic_ai import Agent, NativeOutput, PromptedOutput
 from pydantic_ai.capabilities import CombinedCapability
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.test import TestModel
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.integrations import pydantic_ai
+from tests.integrations import refused
 from tests.integrations.counted import ANSWER, RULES, Heard, Room, peek
 from tests.integrations.golden import make_reducer
 
@@ -63,3 +72,68 @@ def test_all_that_a_request_has_beside_its_messages_is_counted(form: Any) -> Non
     agent.run_sync("Hi")
 
     assert heard.parts == ["INSTRUCTED", "TOOLED", "FORMED"]
+
+
+def _size(messages: list[ModelMessage]) -> int:
+    return refused.tokens(str(part.content) for one in messages for part in one.parts)
+
+
+HOUSE: list[ModelMessage] = [
+    one
+    for room in refused.ROOMS
+    for one in (
+        ModelRequest([UserPromptPart(refused.question(room))]),
+        ModelResponse([TextPart(refused.answer(room))]),
+    )
+]
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_what_the_model_refuses_as_too_long_is_folded(streams: bool) -> None:
+    """It is folded until the model takes it, and the next turn begins from there."""
+    sizes: list[int] = []
+
+    def answer(messages: list[ModelMessage], _: Any) -> ModelResponse:
+        sizes.append(_size(messages))
+        if sizes[-1] > refused.WINDOW:
+            raise ModelHTTPError(400, "tiny", refused.too_long().body)
+        return ModelResponse([TextPart("It has two chairs.")])
+
+    async def pieces(messages: list[ModelMessage], info: Any) -> Any:
+        yield answer(messages, info).parts[0].content
+
+    agent = Agent(
+        FunctionModel(answer, stream_function=pieces),
+        capabilities=[pydantic_ai.FoldlineCapability(HistoryReducer())],
+    )
+
+    async def play() -> None:
+        history = HOUSE
+        for _ in range(2):
+            if streams:
+                async with agent.run_stream("And the last?", message_history=history) as run:
+                    assert await run.get_output() == "It has two chairs."
+                history = run.all_messages()
+            else:
+                history = (await agent.run("And the last?", message_history=history)).all_messages()
+        assert len(history) == len(HOUSE) + 4
+
+    asyncio.run(play())
+    refused.check(sizes)
+
+
+@pytest.mark.parametrize(("status", "asked"), [(400, 4), (429, 1)])
+def test_what_a_fold_does_not_help_is_the_callers(status: int, asked: int) -> None:
+    """So is every other failure, at once."""
+    sizes: list[int] = []
+
+    def answer(messages: list[ModelMessage], _: Any) -> ModelResponse:
+        sizes.append(_size(messages))
+        raise ModelHTTPError(status, "tiny", refused.too_long().body)
+
+    shown = pydantic_ai.FoldlineCapability(HistoryReducer())
+    with pytest.raises(ModelHTTPError):
+        Agent(FunctionModel(answer), capabilities=[shown]).run_sync("Hi?", message_history=HOUSE)
+
+    assert 1 <= len(sizes) <= asked
+    assert (len(sizes) > 1) == (asked > 1)

@@ -123,12 +123,13 @@ class ClientModel:
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         """Return what the model says to *request*; raise what `ChatModel.respond` raises."""
-        try:
-            return await self.answered(self._wire.arguments(request))
-        except ModelError as error:
-            if not self._wire.leaves_out(error, request):
-                raise
-        return await self.answered(self._wire.arguments(request))
+        while True:
+            before = self._wire.refused
+            try:
+                return await self.answered(self._wire.arguments(request))
+            except ModelError as error:
+                if not self._wire.leaves_out(error, request, before):
+                    raise
 
     async def answered(self, given: Object, *, method: str = "create") -> ChatResponse:
         """Return what *method* of the client answers to the arguments *given*."""

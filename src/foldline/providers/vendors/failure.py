@@ -39,6 +39,12 @@ _UNREADABLE_TEXT = re.compile(
     r"|invalid .?signature.? in .?thinking(?!.{0,40}bound to)",
     re.IGNORECASE | re.DOTALL,
 ).search
+_TURNS = "roles_must_alternate"
+# The words of chat templates, of DeepSeek and of Perplexity.
+_TURNS_TEXT = re.compile(
+    r"roles must alternate|should alternate with assistant|successive user or assistant messages",
+    re.IGNORECASE,
+).search
 # What may raise errors: the SDKs, and the HTTP clients of newer and of older ones.
 _SOURCES = ("openai", "anthropic", "httpx2", "httpx")
 
@@ -119,8 +125,11 @@ def model_error(name: str, *, status: int | None, error: Object) -> ModelError:
     if overflow is not None:
         window, tokens = overflow
         return ContextOverflowError(model=name, window=window, tokens=tokens, status=status)
-    if _UNREADABLE_TEXT(maybe_text(error.get("message")) + _passed_on(error)):
+    text = maybe_text(error.get("message")) + _passed_on(error)
+    if _UNREADABLE_TEXT(text):
         codes = tuple(dict.fromkeys((*codes, _UNREADABLE)))
+    if _TURNS_TEXT(text):
+        codes = (*codes, _TURNS)
     said = [] if status is None else [f"status {status}"]
     said += [code for code in codes if code != f"{status}"]
     said += [f"param {param}"] if _PARAM(param) else []
@@ -133,6 +142,11 @@ def model_error(name: str, *, status: int | None, error: Object) -> ModelError:
 def refuses_reasoning(error: ModelError) -> bool:
     """Whether a vendor cannot read reasoning that it is sent back: of another account, region or vendor."""
     return _UNREADABLE in f"{error}"
+
+
+def refuses_turns(error: ModelError) -> bool:
+    """Whether a vendor refuses two messages of one speaker in a row."""
+    return _TURNS in f"{error}"
 
 
 def _codes(error: Object) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.errors import ModelError, ServiceThreadLostError
@@ -30,7 +31,12 @@ from foldline.providers.model import (
     ToolCallDelta,
     ToolDefinition,
 )
-from foldline.providers.vendors.failure import raise_if_failed, refuses_reasoning, sdk_errors
+from foldline.providers.vendors.failure import (
+    raise_if_failed,
+    refuses_reasoning,
+    refuses_turns,
+    sdk_errors,
+)
 
 
 END = "[DONE]"
@@ -152,6 +158,16 @@ class VendorModel:
         await self.close()
 
 
+class Refused(Struct, frozen=True):
+    """What a vendor has refused."""
+
+    thoughts: frozenset[object] = frozenset()
+    """What marks reasoning that it cannot read."""
+
+    turns: bool = False
+    """Whether it refuses two messages of one speaker in a row."""
+
+
 class WireModel(VendorModel, ABC):
     """A vendor's model that is sent our own rendering, past the types of its SDK."""
 
@@ -182,16 +198,33 @@ class WireModel(VendorModel, ABC):
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         """Return what the model says to *request*; raise what `ChatModel.respond` raises."""
-        async with self._asked(request, streamed=False) as reply:
+        async with self._asked(request) as reply:
             data = await reply.http_response.aread()
             return self.read(as_object(decode_json(data), "the response"))
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         """Yield the pieces of the response, then the whole; closing this ends the request."""
+        before, has_begun = self.refused, False
+        try:
+            async with aclosing(self._pieces(request)) as pieces:
+                async for piece in pieces:
+                    has_begun = True
+                    yield piece
+        except ModelError as error:
+            # Some servers (LM Studio, LocalAI) refuse a request in a stream that is open already.
+            if has_begun or not self.leaves_out(error, request, before):
+                raise
+        else:
+            return
+        async with aclosing(self.stream(request)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _pieces(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         reader = self._reader()
         # Every generator is closed here, so that none is left to the loop to close later.
         async with (
-            self._asked(request, streamed=True) as reply,
+            self._sent(request, streamed=True) as reply,
             aclosing(reply.http_response.aiter_bytes()) as chunks,
             aclosing(read_events(chunks)) as events,
         ):
@@ -211,27 +244,36 @@ class WireModel(VendorModel, ABC):
         if not fields:
             return False
         request = replace(request, settings={**request.settings, **fields})
-        async with self._asked(request, streamed=False) as reply:
+        async with self._asked(request) as reply:
             data = await reply.http_response.aread()
             raise_if_failed(self.name, as_object(decode_json(data), "the response"))
         return True
 
-    # What marks reasoning that the vendor has refused: a conversation goes on without it.
-    _unreadable: frozenset[object] = frozenset()
+    refused = Refused()
+    """What the vendor has refused: a conversation goes on without it."""
 
-    def leaves_out(self, error: ModelError, request: ChatRequest) -> bool:
-        """Whether *request* is written without what *error* refuses from now on, and may be sent again."""
+    # Whether a request can be written so that speakers take turns.
+    _takes_turns: ClassVar[bool] = False
+
+    def leaves_out(self, error: ModelError, request: ChatRequest, before: Refused) -> bool:
+        """
+        Whether *request* is written from now on without something that *error* refuses.
+
+        It was written when *before* was refused; another request may have taught the rest meanwhile.
+        """
+        if refuses_turns(error) and self._takes_turns:
+            self.refused = replace(self.refused, turns=True)
+            return not before.turns
         if not refuses_reasoning(error):
             return False
-        refused = {*self._thoughts(request)}
-        known = (
-            self._unreadable if len(self._unreadable) < _MOST_UNREADABLE else frozenset[object]()
-        )
-        self._unreadable = known | refused
-        return not refused <= known
+        thoughts = frozenset(self._thoughts(request))
+        known = self.refused.thoughts
+        known = known if len(known) < _MOST_UNREADABLE else frozenset[object]()
+        self.refused = replace(self.refused, thoughts=known | thoughts)
+        return not thoughts <= before.thoughts
 
     def _thoughts(self, request: ChatRequest) -> Iterable[object]:  # noqa: ARG002
-        """Return what marks each reasoning in *request*, as `_unreadable` has it."""
+        """Return what marks each reasoning in *request*, as `Refused` has it."""
         return ()
 
     def _prewarming(self, settings: Mapping[str, object]) -> Object:  # noqa: ARG002
@@ -253,15 +295,21 @@ class WireModel(VendorModel, ABC):
         return {**body, **given}
 
     @asynccontextmanager
-    async def _asked(self, request: ChatRequest, *, streamed: bool) -> AsyncGenerator[Any, None]:
+    async def _asked(self, request: ChatRequest) -> AsyncGenerator[Any, None]:
         async with AsyncExitStack() as stack:
-            try:
-                reply = await stack.enter_async_context(self._sent(request, streamed=streamed))
-            except ModelError as error:
-                if not self.leaves_out(error, request):
-                    raise
-                reply = await stack.enter_async_context(self._sent(request, streamed=streamed))
+            while (reply := await self._reply(stack, request)) is None:
+                pass
             yield reply
+
+    async def _reply(self, stack: AsyncExitStack, request: ChatRequest) -> Any:
+        """Return the reply to *request*; None if it is to be sent again without what was refused."""
+        before = self.refused
+        try:
+            return await stack.enter_async_context(self._sent(request, streamed=False))
+        except ModelError as error:
+            if not self.leaves_out(error, request, before):
+                raise
+            return None
 
     @asynccontextmanager
     async def _sent(self, request: ChatRequest, *, streamed: bool) -> AsyncGenerator[Any, None]:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from foldline.agent.events import (
     AgentEvent,
+    PromptCutEvent,
     ReasoningDeltaEvent,
     ReasoningEndEvent,
     RepeatBreakerEvent,
@@ -181,6 +182,9 @@ class Screen:
                 self.note(_fold_line(event), style="yellow")
             case HistoryReductionEvent(status="failed"):
                 self.note(_fold_line(event), style="red")
+            case PromptCutEvent(read_tokens=read, tokens=tokens):
+                text = f"the server read {read:,} of {tokens:,} tokens: set num_ctx in Ollama"
+                self.note(text, style="red")
             case RepeatBreakerEvent(text=text):
                 self.note(text, style="yellow")
             case _:
