@@ -140,6 +140,7 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
         if (
             said.is_foreign(unit)
             or said.lifts_a_ban(unit)
+            or said.rules.are_turned_by(unit)
             # What nobody speaks here is there for another reader.
             or (
                 is_strange(words(without_quotes(unit)), main, said.languages)
