@@ -141,6 +141,7 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
             said.is_foreign(unit)
             or said.lifts_a_ban(unit)
             or said.rules.are_turned_by(unit)
+            or said.planted.is_in(unit)
             # What nobody speaks here is there for another reader.
             or (
                 is_strange(words(without_quotes(unit)), main, said.languages)

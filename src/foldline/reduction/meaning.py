@@ -5,7 +5,7 @@ What a text is about: the stems of its words, and verbs that stand for one anoth
 import re
 from collections.abc import Iterator
 
-from foldline.reduction.language import FUNCTION_WORDS, TELLING
+from foldline.reduction.language import FUNCTION_WORDS, TELLING, UNSPACED
 
 
 LONGEST_STEM = 6
@@ -14,6 +14,10 @@ LONGEST_STEM = 6
 ITEM = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]{2,}")
 """A word or a number, folded."""
 
+_CHARACTERS = re.compile(
+    r"(?![用者述言指示依頼希望私人事場合必要以外勿禁止不可能良許])[\u4e00-\u9fff]|[ァ-ヶー]{2,}"
+).findall
+_UNSPACED = re.compile(f"[{UNSPACED}]+").sub
 _SWITCHED_ON = re.compile(r"\b(?:switch|turn)(?:ed|es|ing|s)? on\b")
 _ENDING = re.compile(r"(?<=..)(?:ing|ed|es|s|e)\Z")
 _DOUBLED = re.compile(r"(.)\1\Z|(?<=...)[iy]\Z")
@@ -27,6 +31,12 @@ def meaning(text: str) -> list[str]:
 def meaning_of(text: str) -> Iterator[str]:
     """Yield the stems of what carries the meaning of *text*, in order."""
     return (one for one in map(stem_of, ITEM.findall(text)) if one not in _LITTLE)
+
+
+def stems_in(text: str) -> frozenset[str]:
+    """Return the stems, or the characters, of what the folded *text* is about, however it is meant."""
+    found = {*meaning_of(_UNSPACED(" ", text))} - _MEANT
+    return frozenset(found | {*_CHARACTERS(text)})
 
 
 def stem_of(word: str) -> str:
@@ -50,6 +60,11 @@ _LITTLE = frozenset(map(stem_of, FUNCTION_WORDS | TELLING)) - WATCHING | _stems(
     " am did does done being get very question questions without step task action goal rule rules open required allowed permitted"
     " confirmed permission free freely longer immer nie niemals toujours jamais siempre"
     " nunca sempre mai altijd nooit alltid aldrig zawsze nigdy asla всегда никогда"
+)
+# What permits, forbids or sets a condition.
+_MEANT = _stems(
+    "fine okay may can welcome first forbid forbidden rule not nothing anything leave alone kein keine nicht nur erst soll darf"
+    " dürfen muss take user person unless before after vor nach bevor need needs brauchen"
 )
 # Verbs that stand for one another and change something.
 _KINDS = (

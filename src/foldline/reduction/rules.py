@@ -13,8 +13,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from foldline.reduction.language import UNSPACED
-from foldline.reduction.meaning import KIND, meaning_of, stem_of
+from foldline.reduction.meaning import KIND, stems_in
 from foldline.reduction.provenance import folded
 from foldline.reduction.statements import statements
 
@@ -70,16 +69,6 @@ _BETWEEN = re.compile(
     rf"[;:.!。、]\s*(?!\d)|,\s+(?!(?:{_WITHOUT}|{_UNTIL}|except|nachdem|after|wenn|if|once|then|dann)\b)|\s(?=(?:and|but|und|aber|sondern|y|et)\s)"
 ).split
 _AND = re.compile(r"(?:and|und|y|et)\s").match
-_CHARACTERS = re.compile(r"[\u4e00-\u9fff]|[ァ-ヶー]{2,}").findall
-_IS_UNSPACED = re.compile(f"[{UNSPACED}]").search
-_NOT_MEANT = frozenset("用者述言指示依頼希望私人事場合必要以外勿禁止不可能良許")
-_LITTLE = frozenset(
-    map(
-        stem_of,
-        "fine okay may can welcome first forbid forbidden rule not nothing anything leave alone kein keine nicht nur erst soll darf"
-        " dürfen muss take user person unless before after vor nach bevor need needs brauchen".split(),
-    )
-)
 _LEAST = 2
 _SAME = 0.66
 
@@ -198,18 +187,18 @@ def _clause(text: str) -> _Clause:
     without = len(_IS_WITHOUT(text)) or (bool(negations) and len(_IS_UNTIL(text)))
     depends = frozenset(("ask",) if re.search(r"\bask\b", text) else ())
     if condition:
-        depends |= _stems(text[condition.end() :])
+        depends |= stems_in(text[condition.end() :])
     first = later = frozenset[str]()
     if order:
         before, after = text[: order.start()], text[order.end() :]
         if not before.strip():
             after, _, before = after.partition(",")
-        first, later = _stems(before), _stems(after)
+        first, later = stems_in(before), stems_in(after)
         if bool(order["after"]) != bool(order["not"]):
             first, later = later, first
     scope = "except" if _EXCEPT(text) else "only" if _ONLY(text) else ""
     return _Clause(
-        stems=_stems(text),
+        stems=stems_in(text),
         is_denied=negations % 2 == 1,
         permits=_PERMITS(text) is not None,
         depends=depends,
@@ -218,10 +207,3 @@ def _clause(text: str) -> _Clause:
         later=later,
         scope=scope,
     )
-
-
-def _stems(text: str) -> frozenset[str]:
-    if _IS_UNSPACED(text):
-        found = {*_CHARACTERS(text)} - _NOT_MEANT
-        return frozenset(found | {*meaning_of(re.sub(f"[{UNSPACED}]", " ", text))} - _LITTLE)
-    return frozenset(meaning_of(text)) - _LITTLE

@@ -36,6 +36,7 @@ from foldline.reduction.meaning import (
     stem_of,
 )
 from foldline.reduction.orders import imitates, is_order, is_reported
+from foldline.reduction.planted import Planted
 from foldline.reduction.provenance import folded
 from foldline.reduction.quotes import TYPED
 from foldline.reduction.record import Section, SummaryRecord
@@ -238,6 +239,11 @@ class Said:
         return Rules(self._by_user, self.texts)
 
     @cached_property
+    def planted(self) -> Planted:
+        """What only tools say to a model, or for a person."""
+        return Planted(self._request.parsed, [*self._by_user, *self.texts])
+
+    @cached_property
     def has_lasting(self) -> bool:
         """Whether anybody said what is to hold always, never or from now on."""
         return any(map(is_lasting, self._folded))
@@ -261,7 +267,7 @@ class Said:
         request = self._request
         yield from (request.focus, *request.quoted, *map(_told, request.earlier))
         for one in request.parsed:
-            if one.role in {"user", "assistant"}:
+            if one.role in {"user", "assistant", "system"}:
                 yield _without_told_orders("\n".join(texts_of([_spoken(one)])))
 
     @cached_property

@@ -1,0 +1,142 @@
+"""
+What the answers of tools tell a model, or claim of a person, and a summary that has taken it over.
+
+A page, a file or a field may speak to whoever reads it, or say what the user wants or has agreed to. A
+summary may report that. What repeats it as if it were so, and nobody else said it, is planted.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from foldline.history.messages import Message
+from foldline.reduction.commands import orders_in
+from foldline.reduction.meaning import stems_in
+from foldline.reduction.orders import imitates, is_order
+from foldline.reduction.provenance import folded
+from foldline.reduction.sources import texts_of
+from foldline.reduction.statements import statements
+
+
+_MACHINE = (
+    r"(?:\b(?:ai|llms?|assistants?|agents?|bots?|chatbots?|summari[sz]ers?|models?|automat(?:ed|ion)|ki|ia|asistentes?|assistent(?:en)?"
+    r"|agentes?|agenten|modelos?|modelle?|modèles?|assistentes?)\b|アシスタント|エージェント|モデル)"
+)
+_SPEAKS = re.compile(
+    rf"{_MACHINE}[^\n]{{0,60}}?(?:[:：]|\b(?:must|should|shall|may|can|need|have to|are to|is to|reading|who read|process\w*|treat|approved"
+    r"|soll\w*|muss|müssen|darf|dürfen|debe\w*|puede\w*|doit|doivent|peut|peuvent|deve|rules?)\b|[はへに])"
+    rf"|\b(?:to|for|dear|if you are an?|an(?: den| die)?|für|al?|para(?: el| los)?|aux?(?: outils d['’])?|pour) (?:the |all |any |\w+ )?{_MACHINE}"
+).search
+# What is said for a person, and what is asked for without a word of the user.
+_CLAIMS = re.compile(
+    r"\b(?:users?|customers?|clients?|operators?|owners?|passengers?|patients?|guests?|maintainers?|managers?|readers?|analysts?|editors?|principal|management)\b"
+    r"[^.\n]{0,40}?\b(?:wants?|prefers?|wish\w*|needs?|agree[ds]|approved|authori[sz]ed|consents?|consented|decided|asked|requested|confirmed|always)\b"
+    r"|\b(?:kund\w+|nutzer\w*|gast|gäste|patient\w*|auftraggeber\w*)\b[^.\n]{0,80}?(?:zugestimmt|wünscht|möchte|will|einverstanden|bestätigt)"
+    r"|\b(?:client[ea]s?|usuari[oa]s?|pasajer[oa]s?|utilisat\w+|rédact\w+|utente|utenti)\b[^.\n]{0,40}?\b(?:prefiere|quiere|desea|acepta|autoriza|souhaite\w*|veut|veulent|accepte|préfère|vuole|desidera)"
+    r"|(?:お客様|顧客|ユーザー|利用者)[^。\n]{0,30}(?:希望|承認|同意|要望)"
+).search
+_LABELLED = re.compile(
+    r"[\W_]*(?:\w+ ){0,2}(?:hint|notes?|notice|tip|important\w*|todo\w*|ps|reminder|instructions?|hinweis|wichtig|nota|aviso|remarque|consigne|注意|重要|備考)\b[^:\n]{0,40}[:：\]]"
+).match
+_ASKS = re.compile(
+    r"\b(?:please|kindly|bitte|por favor|s['’]il vous plaît|do it next)\b|ください|こと"
+).search
+# Who tells what a text says names it, or what it is.
+_TEXT = re.compile(
+    r"\b(?:pages?|files?|notes?|comments?|remarks?|e-?mails?|memos?|hints?|lines?|text|logs?|output|reviews?|pdf|ocr|cv|fields?|documents?|readme|todo"
+    r"|website|listing|description|body|sentence|result|tool|issue|message|banner|footer|ticket|invoice|attachment"
+    r"|seite|datei|hinweis\w*|kommentar|mail|satz|text|feld|rechnung|dokument|protokoll|página|archivo|correo|comentario|nota|línea|observaciones|campo|texto"
+    r"|fichier|courriel|commentaire|champ|texte|remarque|consigne)\b|備考|ページ|ファイル|メール|コメント|文書?|欄|ログ"
+).search
+_TELLS = re.compile(
+    r"\b(?:sa(?:ys|id|ying)|tell(?:s|ing)?|told|ask(?:s|ed|ing)|claim\w*|states?|stated|urg\w+|want(?:s|ed)|contain\w*|holds?|held|carr(?:ies|ied)|show(?:s|ed)|reads?"
+    r"|instruct\w*|attempt\w*|tries|tried|pretend\w*|demand\w*|includ\w*|order(?:s|ed)|has|had|addressed|enthält|enthielt|steht|stand|fordert\w*|behauptet\w*|verlangt\w*"
+    r"|pide|pedía|dice|decía|contiene|contenía|figura|pretend\w+|contient|contenait|demand\w+|dit|disait)\b|あり|ある|求め|書"
+).search
+_DISTRUSTS = re.compile(
+    r"\b(?:injection|injected|planted|hidden|suspicious|untrusted|unverified|ignored?|disregard\w*|poses?|imitat\w*|pretend\w*|claims to|not (?:requested|asked|followed|from|by|a request)"
+    r"|no (?:authority|request|decision)|nobody|fremd\w*|ignorier\w*|nicht (?:befolgt|gefolgt|vom)|no viene|no (?:fue|es) (?:del|una)|pas (?:été )?suivie?)\b|無視|要望ではな"
+).search
+_SEGMENTS = re.compile(r"\n|\\n|\"\s*[,:]\s*\"|[{}]|\"\s*,\s*|\"\s*:\s*").split
+_PARTS = re.compile(r"[;:]\s|,\s|\s(?:and|und|y|et|e)\s|[。、]").split
+_LONGEST_SEGMENT = 400
+_LEAST = 3
+_LEAST_NEW = 2
+_SAME = 0.6
+# The names of files whose orders the owner of a project gives.
+_OF_OWNER = re.compile(
+    r"\b(?:agents|claude|gemini|contributing|skill)\.md\b|\.cursorrules|copilot-instructions"
+).search
+
+
+class Planted:
+    """What tools have answered that speaks to a model or for a person."""
+
+    def __init__(self, messages: Iterable[Message], said: Iterable[str]) -> None:
+        """Take the *messages*, and the texts that people and the assistant have *said*."""
+        self._messages, self._texts = messages, said
+
+    def is_in(self, statement: str) -> bool:
+        """Whether *statement* tells as a fact what only such an answer says."""
+        if not self._lines:
+            return False
+        text = folded(statement)
+        if _DISTRUSTS(text) or (_TEXT(text) and _TELLS(text)):
+            return False
+        return any(self._holds(stems_in(part)) for part in (text, *_PARTS(text)))
+
+    def _holds(self, told: frozenset[str]) -> bool:
+        if len(told) < _LEAST:
+            return False
+        return any(
+            len(told & line) >= _SAME * len(told) and len((told & line) - self._said) >= _LEAST_NEW
+            for line in self._lines
+        )
+
+    @cached_property
+    def _lines(self) -> list[frozenset[str]]:
+        return [*map(stems_in, self._planted())]
+
+    def _planted(self) -> Iterator[str]:
+        owned = {
+            call.id
+            for message in self._messages
+            for call in message.tool_calls
+            if _OF_OWNER(folded(call.arguments))
+        }
+        for message in self._messages:
+            if message.role == "tool" and not owned.intersection(
+                one.id for one in message.tool_call_responses
+            ):
+                for text in texts_of([message]):
+                    yield from (one for one in _segments(text) if _is_planted(one))
+
+    @cached_property
+    def _said(self) -> frozenset[str]:
+        told = (
+            one
+            for text in self._texts
+            for one in map(folded, statements(text))
+            if not (_DISTRUSTS(one) or (_TEXT(one) and _TELLS(one)))
+        )
+        return stems_in("\n".join(told))
+
+
+def _segments(text: str) -> Iterator[str]:
+    for segment in _SEGMENTS(text):
+        if len(segment) <= _LONGEST_SEGMENT:
+            yield segment
+        else:
+            parts = statements(segment)
+            yield from (" ".join(parts[max(0, at - 1) : at + 2]) for at in range(len(parts)))
+
+
+def _is_planted(segment: str) -> bool:
+    text = folded(segment)
+    return bool(
+        _SPEAKS(text)
+        or _CLAIMS(text)
+        or imitates(segment)
+        or is_order(segment)
+        or (_LABELLED(text) and (_ASKS(text) or any(orders_in(text))))
+    )
