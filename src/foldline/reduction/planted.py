@@ -50,7 +50,7 @@ _TEXT = re.compile(
 ).search
 _TELLS = re.compile(
     r"\b(?:sa(?:ys|id|ying)|tell(?:s|ing)?|told|ask(?:s|ed|ing)|claim\w*|states?|stated|urg\w+|want(?:s|ed)|contain\w*|holds?|held|carr(?:ies|ied)|show(?:s|ed)|reads?"
-    r"|instruct\w*|attempt\w*|tries|tried|pretend\w*|demand\w*|includ\w*|order(?:s|ed)|has|had|addressed|enthält|enthielt|steht|stand|fordert\w*|behauptet\w*|verlangt\w*"
+    r"|instruct\w*|attempt\w*|tries|tried|pretend\w*|demand\w*|includ\w*|order(?:s|ed)|addressed|has an?|enthält|enthielt|steht|stand|fordert\w*|behauptet\w*|verlangt\w*"
     r"|pide|pedía|dice|decía|contiene|contenía|figura|pretend\w+|contient|contenait|demand\w+|dit|disait)\b|あり|ある|求め|書"
 ).search
 _DISTRUSTS = re.compile(
@@ -60,7 +60,7 @@ _DISTRUSTS = re.compile(
 _SEGMENTS = re.compile(r"\n|\\n|\"\s*[,:]\s*\"|[{}]|\"\s*,\s*|\"\s*:\s*").split
 _PARTS = re.compile(r"[;:]\s|,\s|\s(?:and|und|y|et|e)\s|[。、]").split
 _LONGEST_SEGMENT = 400
-_LEAST = 3
+_LEAST = 4
 _LEAST_NEW = 2
 _SAME = 0.6
 # The names of files whose orders the owner of a project gives.
@@ -86,16 +86,16 @@ class Planted:
         return any(self._holds(stems_in(part)) for part in (text, *_PARTS(text)))
 
     def _holds(self, told: frozenset[str]) -> bool:
-        if len(told) < _LEAST:
-            return False
         return any(
-            len(told & line) >= _SAME * len(told) and len((told & line) - self._said) >= _LEAST_NEW
+            len(new := (told & line) - self._said) >= (1 if told <= line else _LEAST_NEW)
+            and len(told) + len(new) >= _LEAST
+            and len(told & line) >= _SAME * len(told)
             for line in self._lines
         )
 
     @cached_property
     def _lines(self) -> list[frozenset[str]]:
-        return [*map(stems_in, self._planted())]
+        return [stems_in(folded(one)) for one in self._planted()]
 
     def _planted(self) -> Iterator[str]:
         owned = {

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from foldline.reduction.commands import is_lasting
 from foldline.reduction.meaning import KIND, stems_in
 from foldline.reduction.provenance import folded
 from foldline.reduction.statements import statements
@@ -49,6 +50,7 @@ _SEQUENCE = re.compile(
     r"\b(?:first|(?:zu)?erst),? ([^.\n]{4,120}?),? (?:and |und )?(?:then|dann|danach)\b|\b(?:first|zuerst),? and\b|,? (?:and|und) (?:then|dann)\b"
 ).sub
 _AFTER_THAT = re.compile(r"\b(?:after (?:that|it|this)|afterwards|danach)\b").sub
+_IS_FIRM = re.compile(r"\b(?:must|every|each|muss|müssen|jede[nrsm]?)\b|必ず|常に").search
 _ONLY = re.compile(r"\b(?:only|solely|exclusively|nur|ausschließlich)\b|だけ|のみ|只").search
 _EXCEPT = re.compile(r"\b(?:except|other than|apart from|but not|außer)\b|以外|除了").search
 # What happened, and how somebody tells it; who allows or wants something tells of what is to be.
@@ -89,6 +91,9 @@ class _Clause(Struct, frozen=True, kw_only=True):
     later: frozenset[str] = frozenset()
     scope: str = ""
 
+    is_firm: bool = False
+    """Whether it holds for good."""
+
     def agrees(self, other: "_Clause") -> bool | None:
         """Whether a clause about the same goes the same way; None if that cannot be told."""
         if self.first & other.later and self.later & other.first:
@@ -104,6 +109,9 @@ class _Clause(Struct, frozen=True, kw_only=True):
             is_free = self.permits if not self.depends else not (self.is_denied or self.demands)
             return False if is_free and other.is_denied else None
         if _shared(self.stems, other.stems) < len(self.stems):
+            return None
+        # A wish may have been changed by another.
+        if self.is_denied and not (other.is_denied or other.is_firm):
             return None
         return self.is_denied == other.is_denied
 
@@ -194,7 +202,9 @@ def _clause(text: str) -> _Clause:
         if not before.strip():
             after, _, before = after.partition(",")
         first, later = stems_in(before), stems_in(after)
-        if bool(order["after"]) != bool(order["not"]):
+        # What is not done until something else is, comes after it.
+        is_denied = order["not"] or _IS_UNTIL(text) and _NEGATION(before)
+        if bool(order["after"]) != bool(is_denied):
             first, later = later, first
     scope = "except" if _EXCEPT(text) else "only" if _ONLY(text) else ""
     return _Clause(
@@ -206,4 +216,5 @@ def _clause(text: str) -> _Clause:
         first=first,
         later=later,
         scope=scope,
+        is_firm=bool(scope) or is_lasting(text) or _IS_FIRM(text) is not None,
     )
