@@ -142,6 +142,7 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
             or said.lifts_a_ban(unit)
             or said.rules.are_turned_by(unit)
             or said.planted.is_in(unit)
+            or said.corrected.is_left_by(unit, text)
             # What nobody speaks here is there for another reader.
             or (
                 is_strange(words(without_quotes(unit)), main, said.languages)

@@ -17,6 +17,7 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.history.reminders import without_reminders
 from foldline.reduction.commands import Order, is_lasting, skips_check
+from foldline.reduction.corrected import Corrected
 from foldline.reduction.language import (
     TELLING,
     Profile,
@@ -242,6 +243,11 @@ class Said:
     def planted(self) -> Planted:
         """What only tools say to a model, or for a person."""
         return Planted(self._request.parsed, [*self._by_user, *self.texts])
+
+    @cached_property
+    def corrected(self) -> Corrected:
+        """What the user has corrected."""
+        return Corrected(self._by_user)
 
     @cached_property
     def has_lasting(self) -> bool:

@@ -91,6 +91,7 @@ _FIGURES = re.compile(r"\d+(?:[.,]\d+)*").findall
 _IS_FILE = re.compile(r"[\w~.:/\\@+-]*\w\.[A-Za-z]\w{0,4}|\w+://\S+").fullmatch
 # Nobody writes so many empty cells of a table in a row: a model that loops does.
 _LOOPS_CELLS = re.compile(r"(?:\|[^\S\n]*){24}").search
+_HAS_HEAD = re.compile(r"\s*(?:\*\*[^*\n]{1,60}\*\*|[A-Z][A-Z ]{1,40} [—–-]\s)").match
 _LEAST_LINE = 8
 _LONG_LINE = 20
 _LEAST_OF_SENTENCE = 6
@@ -295,4 +296,5 @@ def _is_cut(text: str, *, is_sparse: bool) -> bool:
 
 
 def _is_item(line: str) -> bool:
-    return is_listed(line) or is_labelled(line)
+    is_alone = len(statements(line)) == 1
+    return is_listed(line) or (is_alone and (is_labelled(line) or _HAS_HEAD(line) is not None))

@@ -1,0 +1,115 @@
+"""
+What the user has corrected, and a summary that knows only what he said before.
+
+A number, a code or a day is corrected by another one of the same thing, in words that correct; a wish by
+what is to be done rather than it. A summary may tell both. What has the old one alone is out of date.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from msgspec import Struct
+
+from foldline.reduction.meaning import stem_of, stems_in
+from foldline.reduction.provenance import folded
+from foldline.reduction.statements import statements
+
+
+_DAYS = (
+    "monday|tuesday|wednesday|thursday|friday|saturday|sunday|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag"
+    "|lunes|martes|miércoles|jueves|viernes|sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
+)
+_VALUE = re.compile(
+    rf"(?<![\w.,-])([a-z]{{0,3}}/?)(\d{{1,9}}(?:[.,:]\d{{1,4}})*)(?![\w-])(?:\s?([^\W\d_]{{1,20}}))?|\b({_DAYS})\b"
+)
+_CORRECTS = re.compile(
+    r"\b(?:actually|instead|rather|sorry|oh|no|wait|mixed up|mistake|wrong|correct\w*|change|make it|redo|not|after all|too (?:big|small|many|few|much|high|low|late|early)"
+    r"|raise|lower|reduce|move|doch|nein|nun|korrig\w*|statt|lieber|moment|mejor|perdón|finalmente|en realidad|plutôt|en fait|finalement)\b|やっぱり|いや|待って|訂正|ではなく|変更"
+).search
+_RATHER = re.compile(
+    r"\b(?:rather than|instead of|anstatt|statt|anstelle von|plutôt que|en vez de|au lieu de) ([^.,;:!?\n]{3,40})"
+).finditer
+_RATHER_UNSPACED = re.compile(r"([^。、\n]{1,12})ではなく、?([^。\n]{1,30})").finditer
+_CLAUSES = re.compile(r"[,;:]\s|\s(?:and|und|y|et)\s").split
+_LONGEST_OLD = 3
+
+
+class _Value(Struct, frozen=True, kw_only=True):
+    kind: str
+    written: str
+    unit: str
+
+    about: frozenset[str]
+    """What the statement is about that names it."""
+
+    def is_like(self, other: "_Value") -> bool:
+        """Whether *other* may be another value of the same."""
+        return self.kind == other.kind and (
+            (bool(self.unit) and self.unit == other.unit) or bool(self.about & other.about)
+        )
+
+
+class _Correction(Struct, frozen=True, kw_only=True):
+    old: _Value
+    new: str
+
+
+class Corrected:
+    """What users have said and then corrected."""
+
+    def __init__(self, typed: Iterable[str]) -> None:
+        """Take what users have *typed*, oldest first."""
+        self._typed = typed
+
+    def is_left_by(self, statement: str, text: str) -> bool:
+        """Whether *statement* has an old value or wish, and nothing in *text* the new one."""
+        values = [*_values(statement)] if self._corrections else []
+        for one in self._corrections:
+            if any(one.old.written == each.written and one.old.is_like(each) for each in values):
+                if one.new not in {each.written for each in _values(text)}:
+                    return True
+        told = stems_in(folded(statement)) if self._withdrawn else frozenset[str]()
+        return any(
+            old <= told and new.isdisjoint(stems_in(folded(text))) for old, new in self._withdrawn
+        )
+
+    @cached_property
+    def _corrections(self) -> list[_Correction]:
+        earlier: list[_Value] = []
+        found: list[_Correction] = []
+        for text in self._typed:
+            corrects = _CORRECTS(folded(text)) is not None
+            for value in _values(text):
+                old = next((one for one in reversed(earlier) if value.is_like(one)), None)
+                # What is said again is right again.
+                found = [one for one in found if one.old.written != value.written]
+                if corrects and old is not None and old.written != value.written:
+                    found.append(_Correction(old=old, new=value.written))
+                earlier.append(value)
+        return found
+
+    @cached_property
+    def _withdrawn(self) -> list[tuple[frozenset[str], frozenset[str]]]:
+        known = frozenset[str]()
+        found: list[tuple[frozenset[str], frozenset[str]]] = []
+        for text in map(folded, self._typed):
+            for rather in _RATHER(text):
+                old = stems_in(" ".join(rather[1].split()[:_LONGEST_OLD]))
+                found.append((old, stems_in(_CLAUSES(text[: rather.start()])[-1]) - known - old))
+            for rather in _RATHER_UNSPACED(text):
+                old = stems_in(rather[1])
+                found.append((old, stems_in(rather[2]) - known - old))
+            known |= stems_in(text)
+        return [(old, new) for old, new in found if old and new]
+
+
+def _values(text: str) -> Iterator[_Value]:
+    for one in map(folded, statements(text)):
+        about = stems_in(_VALUE.sub(" ", one))
+        for match in _VALUE.finditer(one):
+            if match[4]:
+                yield _Value(kind="day", written=match[4], unit="day", about=about)
+            else:
+                unit = stem_of(match[3] or "")
+                yield _Value(kind=match[1], written=match[2], unit=unit, about=about)
