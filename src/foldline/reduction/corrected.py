@@ -11,6 +11,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from foldline.reduction.dates import MONTHS
 from foldline.reduction.meaning import stem_of, stems_in
 from foldline.reduction.provenance import folded
 from foldline.reduction.statements import statements
@@ -33,6 +34,8 @@ _RATHER = re.compile(
 _RATHER_UNSPACED = re.compile(r"([^。、\n]{1,12})ではなく、?([^。\n]{1,30})").finditer
 _CLAUSES = re.compile(r"[,;:]\s|\s(?:and|und|y|et)\s").split
 _LONGEST_OLD = 3
+# What many things of a conversation are measured in.
+_COMMON = {"", *map(stem_of, ("euro", "euros", "dollars", "pounds", "usd", "eur", "yen", *MONTHS))}
 
 
 class _Value(Struct, frozen=True, kw_only=True):
@@ -46,7 +49,7 @@ class _Value(Struct, frozen=True, kw_only=True):
     def is_like(self, other: "_Value") -> bool:
         """Whether *other* may be another value of the same."""
         return self.kind == other.kind and (
-            (bool(self.unit) and self.unit == other.unit) or bool(self.about & other.about)
+            (self.unit not in _COMMON and self.unit == other.unit) or bool(self.about & other.about)
         )
 
 
@@ -66,9 +69,11 @@ class Corrected:
         """Whether *statement* has an old value or wish, and nothing in *text* the new one."""
         values = [*_values(statement)] if self._corrections else []
         for one in self._corrections:
-            if any(one.old.written == each.written and one.old.is_like(each) for each in values):
-                if one.new not in {each.written for each in _values(text)}:
-                    return True
+            is_old = any(
+                one.old.written == each.written and one.old.is_like(each) for each in values
+            )
+            if is_old and one.new not in {each.written for each in _values(text)}:
+                return True
         told = stems_in(folded(statement)) if self._withdrawn else frozenset[str]()
         return any(
             old <= told and new.isdisjoint(stems_in(folded(text))) for old, new in self._withdrawn
@@ -94,13 +99,15 @@ class Corrected:
         known = frozenset[str]()
         found: list[tuple[frozenset[str], frozenset[str]]] = []
         for text in map(folded, self._typed):
+            said = stems_in(text)
+            found = [one for one in found if not one[0] <= said]
             for rather in _RATHER(text):
                 old = stems_in(" ".join(rather[1].split()[:_LONGEST_OLD]))
                 found.append((old, stems_in(_CLAUSES(text[: rather.start()])[-1]) - known - old))
             for rather in _RATHER_UNSPACED(text):
                 old = stems_in(rather[1])
                 found.append((old, stems_in(rather[2]) - known - old))
-            known |= stems_in(text)
+            known |= said
         return [(old, new) for old, new in found if old and new]
 
 
@@ -112,4 +119,5 @@ def _values(text: str) -> Iterator[_Value]:
                 yield _Value(kind="day", written=match[4], unit="day", about=about)
             else:
                 unit = stem_of(match[3] or "")
-                yield _Value(kind=match[1], written=match[2], unit=unit, about=about)
+                written = match[2].removesuffix(".00")
+                yield _Value(kind=match[1], written=written, unit=unit, about=about)

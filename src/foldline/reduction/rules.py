@@ -203,7 +203,7 @@ def _clause(text: str) -> _Clause:
             after, _, before = after.partition(",")
         first, later = stems_in(before), stems_in(after)
         # What is not done until something else is, comes after it.
-        is_denied = order["not"] or _IS_UNTIL(text) and _NEGATION(before)
+        is_denied = order["not"] or (_IS_UNTIL(text) and _NEGATION(before))
         if bool(order["after"]) != bool(is_denied):
             first, later = later, first
     scope = "except" if _EXCEPT(text) else "only" if _ONLY(text) else ""

@@ -63,7 +63,7 @@ _ENDING = re.compile(r"(?<=...)(?:ed|es|e|s)\Z")
 _JOINED = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NAMED = re.compile(r"(?<![\w./-])[\w-]{1,60}(?:[./_][\w-]{1,60}){1,12}")
 _PARTS = re.compile(
-    r"[,;:]\s|\s(?:and|but|und|aber|sondern|et|mais|y|pero|e|ma|mas|en|maar)\s"
+    r"[,;:]\s|\s(?:and|but|und|aber|sondern|et|mais|y|pero|e|ma|mas|en|maar)\s|\.\s(?=(?:I|We|Ich|Wir)\b)"
 ).split
 _IS_AHEAD = re.compile(
     r"\b(?:i|we)(?:['’]ll| will| shall|['’](?:m|re) going to| am going to)\b|\bnext\b|\bpending\b|\bawait\w*"
