@@ -34,6 +34,8 @@ _RATHER = re.compile(
 _RATHER_UNSPACED = re.compile(r"([^。、\n]{1,12})ではなく、?([^。\n]{1,30})").finditer
 _CLAUSES = re.compile(r"[,;:]\s|\s(?:and|und|y|et)\s").split
 _LONGEST_OLD = 3
+# Who corrects says little else.
+_LONGEST_TEXT = 400
 # What many things of a conversation are measured in.
 _COMMON = {"", *map(stem_of, ("euro", "euros", "dollars", "pounds", "usd", "eur", "yen", *MONTHS))}
 
@@ -63,7 +65,7 @@ class Corrected:
 
     def __init__(self, typed: Iterable[str]) -> None:
         """Take what users have *typed*, oldest first."""
-        self._typed = typed
+        self._typed = [one for one in typed if len(one) <= _LONGEST_TEXT]
 
     def is_left_by(self, statement: str, text: str) -> bool:
         """Whether *statement* has an old value or wish, and nothing in *text* the new one."""
@@ -74,7 +76,10 @@ class Corrected:
             )
             if is_old and one.new not in {each.written for each in _values(text)}:
                 return True
-        told = stems_in(folded(statement)) if self._withdrawn else frozenset[str]()
+        said = folded(statement)
+        if not self._withdrawn or any(_RATHER(said)):
+            return False
+        told = stems_in(said)
         return any(
             old <= told and new.isdisjoint(stems_in(folded(text))) for old, new in self._withdrawn
         )
@@ -102,18 +107,17 @@ class Corrected:
             said = stems_in(text)
             found = [one for one in found if not one[0] <= said]
             for rather in _RATHER(text):
-                old = stems_in(" ".join(rather[1].split()[:_LONGEST_OLD]))
-                found.append((old, stems_in(_CLAUSES(text[: rather.start()])[-1]) - known - old))
+                old = stems_in(" ".join(rather[1].split()[:_LONGEST_OLD])) & known
+                found.append((old, stems_in(_CLAUSES(text[: rather.start()])[-1]) - known))
             for rather in _RATHER_UNSPACED(text):
-                old = stems_in(rather[1])
-                found.append((old, stems_in(rather[2]) - known - old))
+                found.append((stems_in(rather[1]) & known, stems_in(rather[2]) - known))
             known |= said
         return [(old, new) for old, new in found if old and new]
 
 
 def _values(text: str) -> Iterator[_Value]:
     for one in map(folded, statements(text)):
-        about = stems_in(_VALUE.sub(" ", one))
+        about = stems_in(_VALUE.sub(" ", one)) - _COMMON
         for match in _VALUE.finditer(one):
             if match[4]:
                 yield _Value(kind="day", written=match[4], unit="day", about=about)
