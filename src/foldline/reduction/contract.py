@@ -29,7 +29,7 @@ from foldline.reduction.speech import (
     without_quotes,
 )
 from foldline.reduction.statements import kept, statements
-from foldline.reduction.undone import unbegun, undone
+from foldline.reduction.undone import is_label, unbegun, undone
 
 
 BUDGET_TOLERANCE = 1.25
@@ -133,14 +133,17 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
     main = mainly(profile(words(text)))
     bad: set[str] = set()
     unsaid: set[str] = set()
+    is_banned = False
     for unit in statements(text):
+        if is_label(unit) or unit.rstrip().endswith("?"):
+            is_banned = said.rules.are_listed_under(unit)
         # What goes on in the next line is no order because it begins there.
         others = (one for one in unit.split("\n")[1:] if one[:1].isupper())
         lines = [" ".join(unit.split()), *others]
         if (
             said.is_foreign(unit)
             or said.lifts_a_ban(unit)
-            or said.rules.are_turned_by(unit)
+            or (not is_banned and said.rules.are_turned_by(unit))
             or said.planted.is_in(unit)
             or said.corrected.is_left_by(unit, text)
             # What nobody speaks here is there for another reader.
@@ -157,11 +160,7 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
             )
         ):
             bad.add(unit)
-        elif any(
-            not said.has(order) or said.is_planted(order)
-            for line in lines
-            for order in orders_in(line)
-        ):
+        elif any(not said.has(order) for line in lines for order in orders_in(line)):
             unsaid.add(unit)
     return bad if unsaid and said.is_in_another_language(text) else bad | unsaid
 

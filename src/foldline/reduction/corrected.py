@@ -90,11 +90,15 @@ class Corrected:
         found: list[_Correction] = []
         for text in self._typed:
             corrects = _CORRECTS(folded(text)) is not None
-            for value in _values(text):
-                old = next((one for one in reversed(earlier) if value.is_like(one)), None)
+            values = [*_values(text)]
+            if not corrects:
                 # What is said again is right again.
-                found = [one for one in found if one.old.written != value.written]
-                if corrects and old is not None and old.written != value.written:
+                again = {one.written for one in values}
+                found = [one for one in found if one.old.written not in again]
+            for value in values:
+                old = next((one for one in reversed(earlier) if value.is_like(one)), None)
+                is_new = all(value.written != one.written for one in earlier)
+                if corrects and is_new and old is not None:
                     found.append(_Correction(old=old, new=value.written))
                 earlier.append(value)
         return found

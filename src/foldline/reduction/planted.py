@@ -81,7 +81,7 @@ class Planted:
         if not self._lines:
             return False
         text = folded(statement)
-        if _DISTRUSTS(text) or (_TEXT(text) and _TELLS(text)):
+        if tells_of_text(text):
             return False
         return any(self._holds(stems_in(part)) for part in (text, *_PARTS(text)))
 
@@ -117,9 +117,14 @@ class Planted:
             one
             for text in self._texts
             for one in map(folded, statements(text))
-            if not (_DISTRUSTS(one) or (_TEXT(one) and _TELLS(one)))
+            if not tells_of_text(one)
         )
         return stems_in("\n".join(told))
+
+
+def tells_of_text(text: str) -> bool:
+    """Whether *text*, folded, says what a page or a file says."""
+    return bool(_DISTRUSTS(text) or (_TEXT(text) and _TELLS(text)))
 
 
 def _segments(text: str) -> Iterator[str]:

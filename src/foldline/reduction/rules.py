@@ -28,7 +28,7 @@ _CHECKS_UNSPACED = re.compile("確認|許可|承認|相談|同意|批准|询问"
 _NEGATION = re.compile(
     r"\b(?:no|not|never|nobody|nothing|none|nor|cannot|avoid\w*|refus\w*|forbid\w*|forbidden|prohibit\w*|alone|untouched|unchanged"
     r"|off[- ]limits|kein\w*|nicht|nichts|nie|niemals|niemand\w*|verboten|untersagt|unverändert"
-    r"|pas|jamais|rien|nunca|nadie|nada|prohibid\w*|non(?!-)|mai|não|nem|niet|nooit|geen)\b|n['’]t\b"
+    r"|pas|jamais|rien|interdit\w*|vieta\w*|vietat\w*|nunca|nadie|nada|prohibid\w*|non(?!-)|mai|não|nem|niet|nooit|geen)\b|n['’]t\b"
     r"|ない(?!で済)|なけれ|ません|ず(?=[に、])|なし|禁止|不要|不得|不能|请勿|未经|[だダ][めメ]"
 ).findall
 # What is denied of the others is said of the one.
@@ -68,8 +68,11 @@ _PERMITS = re.compile(
     r"\b(?:may|can|allow\w*|permit\w*|fine|okay|ok|welcome|free to|darf|dürfen|kann|erlaubt|puede|peut)\b|(?:ても?|で)(?:よい|良い|いい)|許可|可能"
 ).search
 _BETWEEN = re.compile(
-    rf"[;:.!。、]\s*(?!\d)|,\s+(?!(?:{_WITHOUT}|{_UNTIL}|except|nachdem|after|wenn|if|once|then|dann)\b)|\s(?=(?:and|but|und|aber|sondern|y|et)\s)"
+    rf"[;:.!。、]\s*(?!\d)|,\s+(?!(?:{_WITHOUT}|{_UNTIL}|except|nachdem|after|wenn|if|once|then|dann)\b)|\s(?=(?:and|but|und|aber|sondern|y|et|so that|because|since|weil|damit|denn)\s)"
 ).split
+_LABEL = re.compile(r"[\W_]*[^:\n]{1,40}:").match
+_NAMES = re.compile(r"(?<![\w./-])/?[\w-]{1,60}(?:[./][\w-]{1,60}){1,12}").sub
+_IS_REASON = re.compile(r"(?:so that|because|since|weil|damit|denn)\b").match
 _AND = re.compile(r"(?:and|und|y|et)\s").match
 _LEAST = 2
 _SAME = 0.66
@@ -79,6 +82,9 @@ class _Clause(Struct, frozen=True, kw_only=True):
     """Which way one clause goes."""
 
     stems: frozenset[str]
+    plain: frozenset[str]
+    """Those that are not of a name, such as a path."""
+
     is_denied: bool
     permits: bool
     depends: frozenset[str] = frozenset()
@@ -108,7 +114,9 @@ class _Clause(Struct, frozen=True, kw_only=True):
             # What is permitted without something is permitted; what may be with a check is not.
             is_free = self.permits if not self.depends else not (self.is_denied or self.demands)
             return False if is_free and other.is_denied else None
-        if _shared(self.stems, other.stems) < len(self.stems):
+        if _shared(self.stems, other.stems) < len(self.stems) or not _shared(
+            self.plain, other.plain
+        ):
             return None
         # A wish may have been changed by another.
         if self.is_denied and not (other.is_denied or other.is_firm):
@@ -119,40 +127,39 @@ class _Clause(Struct, frozen=True, kw_only=True):
 class Rules:
     """What the user has typed, and what else was said, as rules."""
 
-    def __init__(self, typed: Sequence[str], said: Sequence[str]) -> None:
-        """Take the texts that users *typed*, and all that were *said*."""
-        self._typed, self._said = typed, said
-
-    def are_turned_by(self, statement: str) -> bool:
-        """Whether *statement* says the contrary of a rule, and nobody said it so."""
-        return any(
-            False in self._agree(one, self._rules) and True not in self._agree(one, self._all)
-            for one in _clauses(statement)
-        )
-
-    def are_restated_by(self, statement: str) -> bool:
-        """Whether each clause of *statement* goes the way of a rule in its words."""
-        found = [self._agree(one, self._rules) for one in _clauses(statement)]
-        return bool(found) and all(True in one and False not in one for one in found)
+    def __init__(self, said: Sequence[tuple[str, bool]]) -> None:
+        """Take what was *said*, oldest first, and whether it rules: a user typed it, or the system."""
+        self._texts = said
 
     @staticmethod
-    def _agree(one: _Clause, rules: Iterable[_Clause]) -> set[bool | None]:
+    def are_listed_under(label: str) -> bool:
+        """Whether *label* stands above what must not be."""
+        return bool(_NEGATION(folded(label)))
+
+    def are_turned_by(self, statement: str) -> bool:
+        """Whether *statement* says the contrary of what was last ruled, and nobody said it so since."""
+        return any(self._is_turned(one) for one in _clauses(statement))
+
+    def _is_turned(self, one: _Clause) -> bool:
+        is_turned = False
+        for rule, rules in self._about(one):
+            agrees = one.agrees(rule)
+            if agrees or (rules and agrees is False):
+                is_turned = not agrees
+        return is_turned
+
+    def _about(self, one: _Clause) -> Iterator[tuple[_Clause, bool]]:
         least = max(_LEAST, _SAME * len(one.stems))
-        return {one.agrees(rule) for rule in rules if _shared(one.stems, rule.stems) >= least}
+        return (each for each in self._said if _shared(one.stems, each[0].stems) >= least)
 
     @cached_property
-    def _rules(self) -> list[_Clause]:
+    def _said(self) -> list[tuple[_Clause, bool]]:
         return [
-            one
-            for text in self._typed
+            (one, rules and not part.rstrip().endswith(("?", "？")))
+            for text, rules in self._texts
             for part in statements(text)
-            if not part.rstrip().endswith(("?", "？"))
             for one in _clauses(part)
         ]
-
-    @cached_property
-    def _all(self) -> list[_Clause]:
-        return [one for text in self._said for part in statements(text) for one in _clauses(part)]
 
 
 def _shared(stems: frozenset[str], others: frozenset[str]) -> int:
@@ -171,7 +178,12 @@ def _clauses(statement: str) -> Iterator[_Clause]:
         " ask ", _CHECKS("ask", text[: wish.start()] + text[wish.end() :] if wish else text)
     )
     was_denied = False
+    label = _LABEL(text)
+    if label and _NEGATION(label[0]):
+        return
     for part in _BETWEEN(text):
+        if _IS_REASON(part):
+            continue
         found = _clause(_OTHERS("only", part))
         # What is denied before it may be denied with it.
         is_in_doubt = was_denied and _AND(part) is not None and not found.is_denied
@@ -209,6 +221,7 @@ def _clause(text: str) -> _Clause:
     scope = "except" if _EXCEPT(text) else "only" if _ONLY(text) else ""
     return _Clause(
         stems=stems_in(text),
+        plain=stems_in(_NAMES(" ", text)),
         is_denied=negations % 2 == 1,
         permits=_PERMITS(text) is not None,
         depends=depends,

@@ -37,7 +37,7 @@ from foldline.reduction.meaning import (
     stem_of,
 )
 from foldline.reduction.orders import imitates, is_order, is_reported
-from foldline.reduction.planted import Planted
+from foldline.reduction.planted import Planted, tells_of_text
 from foldline.reduction.provenance import folded
 from foldline.reduction.quotes import TYPED
 from foldline.reduction.record import Section, SummaryRecord
@@ -175,24 +175,14 @@ class Said:
     def is_foreign(self, statement: str) -> bool:
         """Whether *statement* tells as the user's wish what only an answer of a tool says."""
         wish = _WISHES(statement)
-        if wish is None:
+        if wish is None or tells_of_text(folded(statement)):
             return False
         told = content(words(statement.replace(wish[0], " "))) - _OF_TELLING
         if len(told) < _LEAST_OF_WISH or not self._has_tools:
             return False
         if len(told & self._of_user) >= _OF_USER * len(told):
             return False
-        return any(len(told & line) >= _OF_TOOL * len(told) for _, line in self._of_tools)
-
-    def is_planted(self, order: Order) -> bool:
-        """Whether *order* has the words of one that an answer of a tool gives, and nobody said it so."""
-        told = content(words(order.text))
-        if len(told) < _LEAST_OF_WISH or self.is_in_words(order.text):
-            return False
-        return any(
-            len(told & line) >= _OF_TOOL * len(told) and (is_order(text) or imitates(text))
-            for text, line in self._of_tools
-        )
+        return any(len(told & line) >= _OF_TOOL * len(told) for line in self._of_tools)
 
     def lifts_a_ban(self, statement: str) -> bool:
         """Whether *statement* permits what the user forbade when he last spoke of it by its name."""
@@ -236,8 +226,20 @@ class Said:
 
     @cached_property
     def rules(self) -> Rules:
-        """What the user wants, and does not want."""
-        return Rules(self._by_user, self.texts)
+        """What the user and the system want, and do not want."""
+        request = self._request
+        before = [*map(_told, request.earlier), *request.quoted]
+        said = [
+            (without_reminders(one.text), one.is_from_user or one.role == "system")
+            for one in request.parsed
+            if one.role != "tool"
+        ]
+        return Rules(
+            [
+                *((one, True) for one in before),
+                *((one, is_rule and len(one) <= TYPED) for one, is_rule in said),
+            ]
+        )
 
     @cached_property
     def planted(self) -> Planted:
@@ -311,9 +313,9 @@ class Said:
         return any(one.role == "tool" for one in self._request.parsed)
 
     @cached_property
-    def _of_tools(self) -> list[tuple[str, set[str]]]:
+    def _of_tools(self) -> list[set[str]]:
         answers = texts_of(one for one in self._request.parsed if one.role == "tool")
-        return [(line, content(words(line))) for text in answers for line in statements(text)]
+        return [content(words(line)) for text in answers for line in statements(text)]
 
     @cached_property
     def _folded(self) -> list[str]:

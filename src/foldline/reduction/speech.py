@@ -67,7 +67,7 @@ _YES = (
 )
 _AGREES = re.compile(
     rf"\W{{0,9}}{_YES}"
-    r"|\W{0,9}(?:もちろん|はい、|わかりました|分かりました|ありがとうございます|当然可以|没问题|물론|네, )"
+    r"|\W{0,9}(?:もちろん|はい、|(?:わか|分か|かしこま)りました|(?:承知|了解)(?:いた)?しました|ありがとうございます|当然可以|没问题|물론|네, )"
     r"|\W{0,9}(?:thank(?:s| you) for\b|danke (?:für|dass)\b|vielen dank\b|merci (?:de|pour)\b|gracias por\b"
     r"|grazie (?:per|di)\b|obrigad[oa] por\b|done[.!]"
     r"|(?:(?:first|now|next|ok(?:ay)?),? )?(?:i['’]ll|i will|let me|i(?:['’]m| am) going to)\b|i['’]?m sorry|i am sorry|i apologi[sz]e|i can(?:not|['’]t)\b)",
