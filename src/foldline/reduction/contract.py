@@ -142,7 +142,7 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
         lines = [" ".join(unit.split()), *others]
         if (
             said.is_foreign(unit)
-            or said.lifts_a_ban(unit)
+            or (said.lifts_a_ban(unit) and not said.rules.are_restated_by(unit))
             or (not is_banned and said.rules.are_turned_by(unit))
             or said.planted.is_in(unit)
             or said.corrected.is_left_by(unit, text)

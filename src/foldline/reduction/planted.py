@@ -23,7 +23,7 @@ _MACHINE = (
     r"|agentes?|agenten|modelos?|modelle?|modèles?|assistentes?)\b|アシスタント|エージェント|モデル)"
 )
 _SPEAKS = re.compile(
-    rf"{_MACHINE}[^\n]{{0,60}}?(?:[:：]|\b(?:must|should|shall|may|can|need|have to|are to|is to|reading|who read|process\w*|treat|approved"
+    rf"{_MACHINE}[^\n]{{0,60}}?(?:[:\uff1a]|\b(?:must|should|shall|may|can|need|have to|are to|is to|reading|who read|process\w*|treat|approved"
     r"|soll\w*|muss|müssen|darf|dürfen|debe\w*|puede\w*|doit|doivent|peut|peuvent|deve|rules?)\b|[はへに])"
     rf"|\b(?:to|for|dear|if you are an?|an(?: den| die)?|für|al?|para(?: el| los)?|aux?(?: outils d['’])?|pour) (?:the |all |any |\w+ )?{_MACHINE}"
 ).search
@@ -36,7 +36,7 @@ _CLAIMS = re.compile(
     r"|(?:お客様|顧客|ユーザー|利用者)[^。\n]{0,30}(?:希望|承認|同意|要望)"
 ).search
 _LABELLED = re.compile(
-    r"[\W_]*(?:\w+ ){0,2}(?:hint|notes?|notice|tip|important\w*|todo\w*|ps|reminder|instructions?|hinweis|wichtig|nota|aviso|remarque|consigne|注意|重要|備考)\b[^:\n]{0,40}[:：\]]"
+    r"[\W_]*(?:\w+ ){0,2}(?:hint|notes?|notice|tip|important\w*|todo\w*|ps|reminder|instructions?|hinweis|wichtig|nota|aviso|remarque|consigne|注意|重要|備考)\b[^:\n]{0,40}[:\uff1a\]]"
 ).match
 _ASKS = re.compile(
     r"\b(?:please|kindly|bitte|por favor|s['’]il vous plaît|do it next)\b|ください|こと"
@@ -86,12 +86,14 @@ class Planted:
         return any(self._holds(stems_in(part)) for part in (text, *_PARTS(text)))
 
     def _holds(self, told: frozenset[str]) -> bool:
-        return any(
-            len(new := (told & line) - self._said) >= (1 if told <= line else _LEAST_NEW)
-            and len(told) + len(new) >= _LEAST
-            and len(told & line) >= _SAME * len(told)
-            for line in self._lines
-        )
+        for line in self._lines:
+            shared = told & line
+            if len(shared) >= max(_LEAST_NEW, _SAME * len(told)):
+                new = shared - self._said
+                least = 1 if told <= line else _LEAST_NEW
+                if len(new) >= least and len(told) + len(new) >= _LEAST:
+                    return True
+        return False
 
     @cached_property
     def _lines(self) -> list[frozenset[str]]:

@@ -437,7 +437,8 @@ class _Statement:
         return self._source.has_digits(written) or (None if is_short else False)
 
     def _is_known_scaled(self, written: str) -> bool:
-        return any(map(self._source.has_about, numbers_of(written.casefold())))
+        found = max(numbers_of(written.casefold()), key=len)
+        return self._source.has_about(found)
 
     def _is_known_number(self, written: str) -> bool:
         groups = MARKS.split(written)

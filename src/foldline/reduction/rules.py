@@ -108,20 +108,21 @@ class _Clause(Struct, frozen=True, kw_only=True):
             return True
         if self.scope and other.scope:
             return self.scope == other.scope
-        if self.depends & other.depends:
-            return self.demands == other.demands
         if self.depends or other.depends:
-            # What is permitted without something is permitted; what may be with a check is not.
-            is_free = self.permits if not self.depends else not (self.is_denied or self.demands)
-            return False if is_free and other.is_denied else None
-        if _shared(self.stems, other.stems) < len(self.stems) or not _shared(
-            self.plain, other.plain
-        ):
-            return None
+            return self._agrees_if(other)
+        is_about_all = _shared(self.stems, other.stems) == len(self.stems)
         # A wish may have been changed by another.
-        if self.is_denied and not (other.is_denied or other.is_firm):
+        is_wish = self.is_denied and not (other.is_denied or other.is_firm)
+        if is_wish or not (is_about_all and _shared(self.plain, other.plain)):
             return None
         return self.is_denied == other.is_denied
+
+    def _agrees_if(self, other: "_Clause") -> bool | None:
+        if self.depends & other.depends:
+            return self.demands == other.demands
+        # What is permitted without something is permitted; what may be with a check is not.
+        is_free = self.permits if not self.depends else not (self.is_denied or self.demands)
+        return False if is_free and other.is_denied else None
 
 
 class Rules:
@@ -140,26 +141,47 @@ class Rules:
         """Whether *statement* says the contrary of what was last ruled, and nobody said it so since."""
         return any(self._is_turned(one) for one in _clauses(statement))
 
+    def are_restated_by(self, statement: str) -> bool:
+        """Whether each clause of *statement* goes the way of a rule in its words."""
+        found = [*_clauses(statement)]
+        return bool(found) and all(
+            not self._is_turned(one)
+            and any(
+                rules and one.agrees(rule) and one.depends & rule.depends
+                for rule, rules in _about(one, self._rules)
+            )
+            for one in found
+        )
+
     def _is_turned(self, one: _Clause) -> bool:
+        if not any(one.agrees(rule) is False for rule, _ in _about(one, self._rules)):
+            return False
         is_turned = False
-        for rule, rules in self._about(one):
+        for rule, rules in _about(one, self._said):
             agrees = one.agrees(rule)
             if agrees or (rules and agrees is False):
                 is_turned = not agrees
         return is_turned
 
-    def _about(self, one: _Clause) -> Iterator[tuple[_Clause, bool]]:
-        least = max(_LEAST, _SAME * len(one.stems))
-        return (each for each in self._said if _shared(one.stems, each[0].stems) >= least)
+    @cached_property
+    def _rules(self) -> list[tuple[_Clause, bool]]:
+        return [*_said(one for one in self._texts if one[1])]
 
     @cached_property
     def _said(self) -> list[tuple[_Clause, bool]]:
-        return [
-            (one, rules and not part.rstrip().endswith(("?", "？")))
-            for text, rules in self._texts
-            for part in statements(text)
-            for one in _clauses(part)
-        ]
+        return [*_said(self._texts)]
+
+
+def _said(texts: Iterable[tuple[str, bool]]) -> Iterator[tuple[_Clause, bool]]:
+    for text, rules in texts:
+        for part in statements(text):
+            for one in _clauses(part):
+                yield one, rules and not part.rstrip().endswith(("?", "？"))
+
+
+def _about(one: _Clause, said: Iterable[tuple[_Clause, bool]]) -> Iterator[tuple[_Clause, bool]]:
+    least = max(_LEAST, _SAME * len(one.stems))
+    return (each for each in said if _shared(one.stems, each[0].stems) >= least)
 
 
 def _shared(stems: frozenset[str], others: frozenset[str]) -> int:
