@@ -168,9 +168,6 @@ reduction/said.py: reduction/test_wishes.py
 the assistant's word makes a wish the user's
 - users = texts_of(one for one in request.parsed if one.is_from_user)
 + users = texts_of(one for one in request.parsed if one.role != "tool")
-what a tool said is an order of the user
-- if one.role in {"user", "assistant", "system"}:
-+ if True:
 what a view shows cannot have been ordered
 - (request.focus, *request.quoted, *map(_told, request.earlier))
 + (request.focus, *map(_told, request.earlier))
@@ -195,6 +192,9 @@ a text in another language may not be quoted
 + and True
 
 reduction/said.py: reduction/test_unsaid.py
+what a tool said is an order of the user
+- if one.role in {"user", "assistant", "system"}:
++ if True:
 a file that was written was said
 - replace(one, arguments=_NEXT_LINES.sub("", one.arguments))
 + one

@@ -3,6 +3,7 @@
 import pytest
 
 from foldline.history.messages import Message
+from foldline.reduction.sparse import EMPTY
 from foldline.reduction.undone import undone
 from tests.reduction.talks import GOOD, TRAVEL
 from tests.reduction.test_contract_faults import asked, judge
@@ -24,17 +25,26 @@ def test_what_is_copied_from_all_over_is_a_copy() -> None:
 
 def test_a_form_that_was_not_filled_in_is_empty() -> None:
     """Labels with nothing under any of them say nothing; one that has something does."""
-    blank = "Summary of the conversation:\n- Goal: [to be filled]\n- Decisions: none recorded\n- Open: n/a\n- Notes: see above"
-    filled = blank.replace("[to be filled]", "move reservation KBUT8V to the morning flight HAT094")
+    labels = (
+        "Goal",
+        "Decisions",
+        "Reservations",
+        "Identifiers",
+        "Certificates",
+        "Remaining",
+        "Passengers",
+    )
+    blank = "\n".join(f"- {one}: [to be filled]" for one in labels)
+    filled = blank.replace("[to be filled]", "move reservation KBUT8V to HAT094", 1)
 
-    assert judge(blank, asked()).defects
+    assert judge(blank, asked()).defects == (EMPTY,)
     assert not judge(f"{filled}\n{GOOD}", asked()).defects
 
 
 @pytest.mark.parametrize("end", ["\n\n**Next steps**:", "\nOpen:\n"])
 def test_a_label_at_the_end_announces_more(end: str) -> None:
     """What would stand under the last label is missing."""
-    assert judge(GOOD + end, asked()).defects == (CUT,)
+    assert judge(f"**Trip**: {' '.join(GOOD.split())}{end}", asked()).defects == (CUT,)
 
 
 @pytest.mark.parametrize(

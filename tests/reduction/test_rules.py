@@ -146,6 +146,14 @@ def test_a_wish_may_have_been_changed() -> None:
     assert turned("Do not water the ferns.", "Always water the ferns.")
 
 
+def test_what_has_happened_breaks_a_rule_and_is_none() -> None:
+    """Who tells that a mail was sent does not tell that it may be."""
+    ban = "Never send mails without asking."
+
+    assert turned("Mails are sent without asking.", ban)
+    assert not turned("Mails were sent without asking.", ban)
+
+
 def test_a_name_alone_is_no_rule() -> None:
     """What is said of a path is about the path."""
     assert not turned("/var/lib/pumps: 340G", "Never delete anything under /var/lib/pumps.")
