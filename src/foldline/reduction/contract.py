@@ -15,7 +15,8 @@ from msgspec import Struct
 from foldline.reduction.commands import is_standing, orders_in
 from foldline.reduction.language import is_strange, mainly, profile, words
 from foldline.reduction.orders import frames, imitates, is_order, lists_rules, speaks_to_reader
-from foldline.reduction.provenance import Source
+from foldline.reduction.planted import tells_of_text
+from foldline.reduction.provenance import Source, folded
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.said import Said
 from foldline.reduction.sendable import cleaned
@@ -143,7 +144,7 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
         if (
             said.is_foreign(unit)
             or (said.lifts_a_ban(unit) and not said.rules.are_restated_by(unit))
-            or (not is_banned and said.rules.are_turned_by(unit))
+            or (not (is_banned or tells_of_text(folded(unit))) and said.rules.are_turned_by(unit))
             or said.planted.is_in(unit)
             or said.corrected.is_left_by(unit, text)
             # What nobody speaks here is there for another reader.
