@@ -342,6 +342,12 @@ reduction/planted.py: reduction/test_planted.py
 what a page says may not be told
 - if tells_of_text(text):
 + if False:
+who denies it tells it
+- lines = [one for one, denies in self._lines if denies or not _DENIES(text)]
++ lines = [one for one, _ in self._lines]
+what is quoted is told
+- text = folded(_QUOTED(" ", statement))
++ text = folded(statement)
 what somebody said was planted
 - new = shared - self._said
 + new = shared

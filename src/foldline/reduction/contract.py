@@ -15,7 +15,7 @@ from msgspec import Struct
 from foldline.reduction.commands import is_standing, orders_in
 from foldline.reduction.language import is_strange, mainly, profile, words
 from foldline.reduction.orders import frames, imitates, is_order, lists_rules, speaks_to_reader
-from foldline.reduction.planted import tells_of_text
+from foldline.reduction.planted import denies_text, tells_of_text
 from foldline.reduction.provenance import Source, folded
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.said import Said
@@ -161,8 +161,11 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
             )
         ):
             bad.add(unit)
-        elif any(not said.has(order) for line in lines for order in orders_in(line)):
-            unsaid.add(unit)
+        elif not said.rules.are_restated_by(unit):
+            denies = denies_text(folded(unit))
+            found = (order for line in lines for order in orders_in(line))
+            if any(not (said.has(one) or (denies and one.is_permit)) for one in found):
+                unsaid.add(unit)
     return bad if unsaid and said.is_in_another_language(text) else bad | unsaid
 
 
