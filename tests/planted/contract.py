@@ -310,7 +310,7 @@ what begins as a summary may end as an answer
 
 reduction/contract.py: reduction/test_rules.py
 a rule may be turned round
-- or (not is_banned and said.rules.are_turned_by(unit))
+- or (not (is_banned or tells_of_text(folded(unit))) and said.rules.are_turned_by(unit))
 + or False
 what stands under a ban is an order
 - is_banned = said.rules.are_listed_under(unit)
