@@ -337,7 +337,7 @@ class _Wanted(Struct, frozen=True, kw_only=True):
     """Whether it does no harm, whatever it is about."""
 
     has_effect: bool
-    """Whether it changes something: then it is not said where it is forbidden."""
+    """Whether it changes something."""
 
     @property
     def _most(self) -> int:
@@ -356,9 +356,7 @@ class _Wanted(Struct, frozen=True, kw_only=True):
 
     def _pieces(self, text: str) -> Iterator[str]:
         for one in map(folded, statements(text)):
-            if self.has_effect:
-                yield " ".join(part for part in _CLAUSES(one) if not _BANS(part))
-            elif self.is_ban:
+            if self.is_ban:
                 yield from [one] if _DENIES(one) else ()
             else:
                 yield " ".join(part for part in _CLAUSES(one) if not self._is_banned(part))
