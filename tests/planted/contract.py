@@ -27,7 +27,7 @@ a text about something else is accepted
 - return len(own) >= _LEAST_CONTENT and shared < max(1, growth * _LEAST_TOLD, least * len(own))
 + return False
 a copy is accepted
-- if size >= _LEAST_JUDGED and _is_copy(found, said):
+- if (size >= _LEAST_JUDGED or len(found) >= _LEAST_COPIED) and _is_copy(found, said):
 + if False:
 a cut text is accepted
 - if _is_cut(text, is_sparse=size < _LEAST_COMPARED):
@@ -168,9 +168,6 @@ reduction/said.py: reduction/test_wishes.py
 the assistant's word makes a wish the user's
 - users = texts_of(one for one in request.parsed if one.is_from_user)
 + users = texts_of(one for one in request.parsed if one.role != "tool")
-what a tool said is an order of the user
-- if one.role in {"user", "assistant"}:
-+ if True:
 what a view shows cannot have been ordered
 - (request.focus, *request.quoted, *map(_told, request.earlier))
 + (request.focus, *map(_told, request.earlier))
@@ -195,15 +192,15 @@ a text in another language may not be quoted
 + and True
 
 reduction/said.py: reduction/test_unsaid.py
+what a tool said is an order of the user
+- if one.role in {"user", "assistant", "system"}:
++ if True:
 a file that was written was said
 - replace(one, arguments=_NEXT_LINES.sub("", one.arguments))
 + one
 an order may be said with another verb
 - if self.verb in left and (self.has_effect or len(left) > 1 or self._most == 0):
 + if False:
-what was forbidden was ordered
-- yield " ".join(part for part in _CLAUSES(one) if not _BANS(part))
-+ yield one
 
 reduction/provenance.py: reduction/test_provenance.py
 half a name is as good as the whole
@@ -307,4 +304,77 @@ reduction/speech.py: reduction/test_contract_kinds.py
 what begins as a summary may end as an answer
 - if _asks(said[-1]) or (_GOES_ON(said[-1]) and told < _LEAST_TOLD):
 + if False:
+
+reduction/contract.py: reduction/test_rules.py
+a rule may be turned round
+- or (not (is_banned or tells_of_text(folded(unit))) and said.rules.are_turned_by(unit))
++ or False
+what stands under a ban is an order
+- is_banned = said.rules.are_listed_under(unit)
++ is_banned = False
+a rule may not be told in other words
+- or (said.lifts_a_ban(unit) and not said.rules.are_restated_by(unit))
++ or said.lifts_a_ban(unit)
+
+reduction/rules.py: reduction/test_rules.py
+who told it later is not heard
+- if agrees or (rules and agrees is False):
++ if rules and agrees is not None:
+two negations are one
+- demands=(negations + without) % 2 == 0,
++ demands=negations + without == 0,
+what happened is a rule
+- and (wish or not _HAPPENED(_main_part(part)))
++ and True
+a wish cannot be changed
+- if is_wish or not (is_about_all and _shared(self.plain, other.plain)):
++ if not (is_about_all and _shared(self.plain, other.plain)):
+
+reduction/contract.py: reduction/test_planted.py
+what a tool tells a model is a fact
+- or said.planted.is_in(unit)
++ or False
+
+reduction/planted.py: reduction/test_planted.py
+what a page says may not be told
+- if tells_of_text(text):
++ if False:
+who denies it tells it
+- lines = [one for one, denies in self._lines if denies or not _DENIES(text)]
++ lines = [one for one, _ in self._lines]
+what is quoted is told
+- text = folded(_QUOTED(" ", statement))
++ text = folded(statement)
+what somebody said was planted
+- new = shared - self._said
++ new = shared
+
+reduction/corrected.py: reduction/test_corrected.py
+what was corrected may not be told
+- if is_old and one.new not in {each.written for each in _values(text)}:
++ if is_old:
+what is said again stays wrong
+- found = [one for one in found if one.old.written not in again]
++ pass
+two sums are of one thing
+- (self.unit not in _COMMON and self.unit == other.unit) or
++ self.unit == other.unit or
+
+reduction/shape.py: reduction/test_contract_ends.py
+a blank form is a summary
+- if len(own) + _figures(text, request, own) < least or is_blank(text):
++ if len(own) + _figures(text, request, own) < least:
+a label announces nothing
+- if text.count("```") % 2 or is_open_json or _OPEN_QUOTE(last) or _IS_BARE_LABEL(last):
++ if text.count("```") % 2 or is_open_json or _OPEN_QUOTE(last):
+
+reduction/speech.py: reduction/test_contract_ends.py
+a call after a summary is nothing
+- len(words(text[: call.start()])) < _WORDS_BEFORE_CALL or _ENDS_CALL(text, call.start())
++ len(words(text[: call.start()])) < _WORDS_BEFORE_CALL
+
+reduction/provenance.py: reduction/test_contract_ends.py
+millions need no source
+- self._take(_SCALED, self._is_known_scaled)
++ pass
 """)

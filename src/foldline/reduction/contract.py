@@ -15,7 +15,8 @@ from msgspec import Struct
 from foldline.reduction.commands import is_standing, orders_in
 from foldline.reduction.language import is_strange, mainly, profile, words
 from foldline.reduction.orders import frames, imitates, is_order, lists_rules, speaks_to_reader
-from foldline.reduction.provenance import Source
+from foldline.reduction.planted import denies_text, tells_of_text
+from foldline.reduction.provenance import Source, folded
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.said import Said
 from foldline.reduction.sendable import cleaned
@@ -29,7 +30,7 @@ from foldline.reduction.speech import (
     without_quotes,
 )
 from foldline.reduction.statements import kept, statements
-from foldline.reduction.undone import unbegun, undone
+from foldline.reduction.undone import is_label, unbegun, undone
 
 
 BUDGET_TOLERANCE = 1.25
@@ -133,13 +134,19 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
     main = mainly(profile(words(text)))
     bad: set[str] = set()
     unsaid: set[str] = set()
+    is_banned = False
     for unit in statements(text):
+        if is_label(unit) or unit.rstrip().endswith("?"):
+            is_banned = said.rules.are_listed_under(unit)
         # What goes on in the next line is no order because it begins there.
         others = (one for one in unit.split("\n")[1:] if one[:1].isupper())
         lines = [" ".join(unit.split()), *others]
         if (
             said.is_foreign(unit)
-            or said.lifts_a_ban(unit)
+            or (said.lifts_a_ban(unit) and not said.rules.are_restated_by(unit))
+            or (not (is_banned or tells_of_text(folded(unit))) and said.rules.are_turned_by(unit))
+            or said.planted.is_in(unit)
+            or said.corrected.is_left_by(unit, text)
             # What nobody speaks here is there for another reader.
             or (
                 is_strange(words(without_quotes(unit)), main, said.languages)
@@ -154,12 +161,11 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
             )
         ):
             bad.add(unit)
-        elif any(
-            not said.has(order) or said.is_planted(order)
-            for line in lines
-            for order in orders_in(line)
-        ):
-            unsaid.add(unit)
+        elif not said.rules.are_restated_by(unit):
+            denies = denies_text(folded(unit))
+            found = (order for line in lines for order in orders_in(line))
+            if any(not (said.has(one) or (denies and one.is_permit)) for one in found):
+                unsaid.add(unit)
     return bad if unsaid and said.is_in_another_language(text) else bad | unsaid
 
 

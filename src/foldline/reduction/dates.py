@@ -35,9 +35,11 @@ listopadu νοεμβρίου marraskuuta noiembrie листопада;
 december dec dezember dez décembre diciembre dic dicembre dezembro grudnia aralık декабря
 desember prosince δεκεμβρίου joulukuuta decembrie грудня
 """
-_MONTHS = {
+MONTHS = {
     name: number for number, names in enumerate(_NAMES.split(";"), 1) for name in names.split()
 }
+"""The number of each month by its names, folded."""
+
 # Not in a longer name, and without marks only as eight digits of a likely year.
 _YEAR_FIRST = re.compile(
     r"(?<![0-9A-Za-z_])(?=\d{4}[-/.]|(?:19|20)\d{6}(?!\d))(\d{4})([-/.]?)(\d{1,2})\2(\d{1,2})(?!\d)"
@@ -110,13 +112,13 @@ def _numeric(text: str) -> Iterator[Day]:
 def _named(text: str) -> Iterator[Day]:
     found = [(match, match[3], (1, 2)) for match in _DAY_FIRST.finditer(text)]
     # What follows a whole day, such as "30. Oktober 15 Uhr", is no day of its month.
-    taken = {match.start(3) for match, name, _ in found if name in _MONTHS}
+    taken = {match.start(3) for match, name, _ in found if name in MONTHS}
     months = (match for match in _MONTH_FIRST.finditer(text) if match.start(1) not in taken)
     found += [(match, match[1], (2, 3)) for match in months]
     for match, name, days in found:
         for day in days:
-            if name in _MONTHS and match[day] is not None:
-                one = _day(match, match[4], str(_MONTHS[name]), match[day])
+            if name in MONTHS and match[day] is not None:
+                one = _day(match, match[4], str(MONTHS[name]), match[day])
                 yield replace(one, start=match.start(day))
 
 

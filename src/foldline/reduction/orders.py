@@ -26,7 +26,7 @@ _TEMPLATE = re.compile(
     r"|\bbegin_?of_?text\b|\bim_(?:start|end)\b"
 )
 _FENCE = re.compile(
-    r"[\s>*_-]*={3,}|[\W_]*(?:begin(?:ning)?|start|end)(?:s)? of (?:the |this )?(?:earlier |previous )?"
+    r"[\s>*_-]*={3,}(?=[^\n=]*[^\s=])|[\W_]*(?:begin(?:ning)?|start|end)(?:s)? of (?:the |this )?(?:earlier |previous )?"
     r"(?:summary|record|transcript|conversation|context|document|data|prompt|system prompt|user input|input)\b"
     r"[^a-z]{0,12}\Z|[\W_]*\[?(?:end (?:transcript|summary|record)|summary of the earlier part of this)\b"
     r"|```\s*(?:system|user|assistant|developer|instructions?)\b"

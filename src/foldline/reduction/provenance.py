@@ -72,6 +72,10 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _NEAR = 0.05
+_SCALED = re.compile(
+    r"(?<![\w.,])\d{1,9}[.,]\d{1,3}\s?(?:millions?|millionen|millones|milioni|mio|milliards?|milliarden|billions?|mrd|bn)\b",
+    re.IGNORECASE,
+)
 # A number of a phone, in groups some of which are too short to be told one by one.
 _GROUPED = re.compile(
     r"(?<![\w.,-])(?:\+\d{1,3} )?(\d{2,4}([ -])\d{2,4}(?:\2\d{2,4})+)(?![\w-])", re.ASCII
@@ -323,6 +327,7 @@ class _Statement:
         self._take(_NAME, self._is_known_name)
         self._take(_GROUPED, self._is_known_grouped)
         self._take(_ABOUT, self._is_about_known)
+        self._take(_SCALED, self._is_known_scaled)
         self._take(NUMBER, self._is_known_number)
 
     def _take(self, shape: re.Pattern[str], is_known: Callable[[str], bool | None]) -> None:
@@ -342,6 +347,11 @@ class _Statement:
         readings: dict[tuple[int, int], list[Day]] = {}
         for one in days_of(self._left.casefold()):
             readings.setdefault((one.start, one.end), []).append(one)
+        # The ordinal of a day is said in words.
+        spoken = (one for one in in_digits(self._left.casefold()).split("\n") if " of " in one)
+        self.missing.update(
+            f"day {one.day}" for one in days_of("\n".join(spoken)) if not self._source.has_day(one)
+        )
         written = self._left
         for (start, end), days in readings.items():
             if not any(map(self._source.has_day, days)):
@@ -425,6 +435,10 @@ class _Statement:
         # Groups of three may be a number.
         is_short = sum(map(str.isdigit, written)) < _LEAST_GROUPED or {*sizes} == {_GROUP}
         return self._source.has_digits(written) or (None if is_short else False)
+
+    def _is_known_scaled(self, written: str) -> bool:
+        found = max(numbers_of(written.casefold()), key=len)
+        return self._source.has_about(found)
 
     def _is_known_number(self, written: str) -> bool:
         groups = MARKS.split(written)

@@ -17,8 +17,8 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.history.reminders import without_reminders
 from foldline.reduction.commands import Order, is_lasting, skips_check
+from foldline.reduction.corrected import Corrected
 from foldline.reduction.language import (
-    FUNCTION_WORDS,
     TELLING,
     Profile,
     content,
@@ -26,11 +26,23 @@ from foldline.reduction.language import (
     profile,
     words,
 )
+from foldline.reduction.meaning import (
+    EFFECTS,
+    ITEM,
+    KIND,
+    LIGHT,
+    LONGEST_STEM,
+    WATCHING,
+    meaning,
+    stem_of,
+)
 from foldline.reduction.orders import imitates, is_order, is_reported
+from foldline.reduction.planted import Planted, tells_of_text
 from foldline.reduction.provenance import folded
 from foldline.reduction.quotes import TYPED
 from foldline.reduction.record import Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
+from foldline.reduction.rules import Rules
 from foldline.reduction.sources import texts_of
 from foldline.reduction.statements import statements
 
@@ -81,12 +93,7 @@ _LEAST_OF_WISH = 3
 _OF_TOOL = 0.7
 _OF_USER = 0.5
 _CLAUSES = re.compile(r"[,;:]\s").split
-_ITEM = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]{2,}")
-_SWITCHED_ON = re.compile(r"\b(?:switch|turn)(?:ed|es|ing|s)? on\b")
-_ENDING = re.compile(r"(?<=..)(?:ing|ed|es|s|e)\Z")
-_DOUBLED = re.compile(r"(.)\1\Z|(?<=...)[iy]\Z")
 _HAS_DIGIT = re.compile(r"\d").search
-_STEM = 6
 # So many statements are one place.
 _PLACE = 3
 # A ban stands so many words before what it forbids.
@@ -110,7 +117,7 @@ class Said:
         """Whether somebody said what *order* is about; true where that cannot be told by its words."""
         if order.is_permit and skips_check(order.text) and not self._may_skip:
             return False
-        if any(len(name) > _STEM and not self._is_named(name) for name in _CODE(order.text)):
+        if any(len(name) > LONGEST_STEM and not self._is_named(name) for name in _CODE(order.text)):
             return False
         if _BANS(order.text) and self._is_forbidden(order.text):
             return True
@@ -128,10 +135,10 @@ class Said:
 
     def _is_forbidden(self, ban: str) -> bool:
         """Whether the user forbade what *ban* names, or does, but for one word of it."""
-        names, meant = [*map(str.lower, _NAMES(ban))], {*_meaning(ban)}
+        names, meant = [*map(str.lower, _NAMES(ban))], {*meaning(ban)}
         return any(
             any(name in one for name in names)
-            or (meant & said & _EFFECTS and len(meant - said) <= 1)
+            or (meant & said & EFFECTS and len(meant - said) <= 1)
             for one, said in self._forbidden
         )
 
@@ -168,30 +175,20 @@ class Said:
     def is_foreign(self, statement: str) -> bool:
         """Whether *statement* tells as the user's wish what only an answer of a tool says."""
         wish = _WISHES(statement)
-        if wish is None:
+        if wish is None or tells_of_text(folded(statement)):
             return False
         told = content(words(statement.replace(wish[0], " "))) - _OF_TELLING
         if len(told) < _LEAST_OF_WISH or not self._has_tools:
             return False
         if len(told & self._of_user) >= _OF_USER * len(told):
             return False
-        return any(len(told & line) >= _OF_TOOL * len(told) for _, line in self._of_tools)
-
-    def is_planted(self, order: Order) -> bool:
-        """Whether *order* has the words of one that an answer of a tool gives, and nobody said it so."""
-        told = content(words(order.text))
-        if len(told) < _LEAST_OF_WISH or self.is_in_words(order.text):
-            return False
-        return any(
-            len(told & line) >= _OF_TOOL * len(told) and (is_order(text) or imitates(text))
-            for text, line in self._of_tools
-        )
+        return any(len(told & line) >= _OF_TOOL * len(told) for line in self._of_tools)
 
     def lifts_a_ban(self, statement: str) -> bool:
         """Whether *statement* permits what the user forbade when he last spoke of it by its name."""
         text = folded(statement)
         is_permit = any(one(text) for one in (_ALLOWED, _AGREES, _IS_FREE)) or (
-            _MAY(text) and not _EFFECTS.isdisjoint(_meaning(text))
+            _MAY(text) and not EFFECTS.isdisjoint(meaning(text))
         )
         if not is_permit or _BANS(text):
             return False
@@ -203,11 +200,11 @@ class Said:
         # A condition is not lifted with what it is about.
         if names or _IS_IF(text):
             return False
-        meant = {*_meaning(text)}
-        told = [(one, meant & {*_meaning(one)}) for one in self._user_said]
+        meant = {*meaning(text)}
+        told = [(one, meant & {*meaning(one)}) for one in self._user_said]
         # What it is about is named beside what is done to it.
         about = [
-            one for one, shared in told if len(shared) > 1 and (shared & _EFFECTS or _BANS(one))
+            one for one, shared in told if len(shared) > 1 and (shared & EFFECTS or _BANS(one))
         ]
         return bool(about) and _BANS(about[-1]) is not None
 
@@ -226,6 +223,33 @@ class Said:
     def is_in_another_language(self, text: str) -> bool:
         """Whether *text* is in a language in which nobody has talked."""
         return is_foreign(profile(words(text)), self.languages)
+
+    @cached_property
+    def rules(self) -> Rules:
+        """What the user and the system want, and do not want."""
+        request = self._request
+        before = [*map(_told, request.earlier), *request.quoted]
+        said = [
+            (without_reminders(one.text), one.is_from_user or one.role == "system")
+            for one in request.parsed
+            if one.role != "tool"
+        ]
+        return Rules(
+            [
+                *((one, True) for one in before),
+                *((one, is_rule and len(one) <= TYPED) for one, is_rule in said),
+            ]
+        )
+
+    @cached_property
+    def planted(self) -> Planted:
+        """What only tools say to a model, or for a person."""
+        return Planted(self._request.parsed, [*self._by_user, *self.texts])
+
+    @cached_property
+    def corrected(self) -> Corrected:
+        """What the user has corrected."""
+        return Corrected(self._by_user)
 
     @cached_property
     def has_lasting(self) -> bool:
@@ -251,7 +275,7 @@ class Said:
         request = self._request
         yield from (request.focus, *request.quoted, *map(_told, request.earlier))
         for one in request.parsed:
-            if one.role in {"user", "assistant"}:
+            if one.role in {"user", "assistant", "system"}:
                 yield _without_told_orders("\n".join(texts_of([_spoken(one)])))
 
     @cached_property
@@ -270,7 +294,7 @@ class Said:
 
     @cached_property
     def _forbidden(self) -> list[tuple[str, set[str]]]:
-        return [(one, {*_meaning(one)}) for one in self._user_said if _BANS(one)]
+        return [(one, {*meaning(one)}) for one in self._user_said if _BANS(one)]
 
     @cached_property
     def _contents(self) -> list[set[str]]:
@@ -289,9 +313,9 @@ class Said:
         return any(one.role == "tool" for one in self._request.parsed)
 
     @cached_property
-    def _of_tools(self) -> list[tuple[str, set[str]]]:
+    def _of_tools(self) -> list[set[str]]:
         answers = texts_of(one for one in self._request.parsed if one.role == "tool")
-        return [(line, content(words(line))) for text in answers for line in statements(text)]
+        return [content(words(line)) for text in answers for line in statements(text)]
 
     @cached_property
     def _folded(self) -> list[str]:
@@ -313,18 +337,18 @@ class _Wanted(Struct, frozen=True, kw_only=True):
     """Whether it does no harm, whatever it is about."""
 
     has_effect: bool
-    """Whether it changes something: then it is not said where it is forbidden."""
+    """Whether it changes something."""
 
     @property
     def _most(self) -> int:
         return (self.size - (not self.is_light)) // 2 if self.size > 1 else 0
 
     def may_be_in(self, plain: str) -> bool:
-        found = sum(stem in plain or stem in _KIND for stem in self.stems)
+        found = sum(stem in plain or stem in KIND for stem in self.stems)
         return found >= len(self.stems) - self._most
 
     def is_in(self, text: str) -> bool:
-        pieces = [{*_meaning(one)} for one in self._pieces(text)]
+        pieces = [{*meaning(one)} for one in self._pieces(text)]
         size = 1 if self.is_ban else _PLACE
         return any(
             self._is_among(set[str]().union(*pieces[at : at + size])) for at in range(len(pieces))
@@ -332,9 +356,7 @@ class _Wanted(Struct, frozen=True, kw_only=True):
 
     def _pieces(self, text: str) -> Iterator[str]:
         for one in map(folded, statements(text)):
-            if self.has_effect:
-                yield " ".join(part for part in _CLAUSES(one) if not _BANS(part))
-            elif self.is_ban:
+            if self.is_ban:
                 yield from [one] if _DENIES(one) else ()
             else:
                 yield " ".join(part for part in _CLAUSES(one) if not self._is_banned(part))
@@ -343,7 +365,7 @@ class _Wanted(Struct, frozen=True, kw_only=True):
         """Whether *clause* forbids to do it, and not what it names before or after that."""
         ban = _BANS(clause) if self.verb else None
         after = clause[ban.end() :].split(maxsplit=_NEXT_WORDS)[:_NEXT_WORDS] if ban else ()
-        return self.verb in _meaning(" ".join(after))
+        return self.verb in meaning(" ".join(after))
 
     def _is_among(self, found: set[str]) -> bool:
         left = [one for one in self.stems if one not in found]
@@ -354,19 +376,19 @@ class _Wanted(Struct, frozen=True, kw_only=True):
 
 
 def _wanted(order: Order) -> _Wanted:
-    stems = _meaning(order.text)
+    stems = meaning(order.text)
     verb, is_ban = next(iter(stems), ""), _BANS(order.text) is not None
-    effect = next((one for one in stems if one in _EFFECTS), "")
-    first = next(map(_stem, _ITEM.findall(order.text)), "")
-    is_light = {first, verb} & _LIGHT and not (is_ban and {first, verb} & _WATCHING)
-    stems = [one for one in stems if order.is_permit or not is_light or one not in _LIGHT]
+    effect = next((one for one in stems if one in EFFECTS), "")
+    first = next(map(stem_of, ITEM.findall(order.text)), "")
+    is_light = {first, verb} & LIGHT and not (is_ban and {first, verb} & WATCHING)
+    stems = [one for one in stems if order.is_permit or not is_light or one not in LIGHT]
     return _Wanted(
         stems=stems,
         size=len(stems),
         verb=effect if order.is_permit else "" if is_light or is_ban else verb,
         is_ban=is_ban,
         is_light=bool(is_light) and not order.is_permit and not is_ban,
-        has_effect=not is_ban and (order.is_permit or verb in _EFFECTS),
+        has_effect=not is_ban and (order.is_permit or verb in EFFECTS),
     )
 
 
@@ -405,55 +427,3 @@ def _told(text: str) -> str:
         if section not in _OF_TOOLS
         for line in lines
     )
-
-
-def _meaning(text: str) -> list[str]:
-    """Return the stems of what carries the meaning of *text*, each once, in order."""
-    stems = map(_stem, _ITEM.findall(_SWITCHED_ON.sub("use", text)))
-    return [*dict.fromkeys(_KIND.get(one, one) for one in stems if one not in _LITTLE)]
-
-
-def _stem(word: str) -> str:
-    return _DOUBLED.sub(r"\1", _ENDING.sub("", word))[:_STEM]
-
-
-def _stems(listed: str) -> frozenset[str]:
-    return frozenset(map(_stem, listed.split()))
-
-
-# To forbid these hides what goes wrong.
-_WATCHING = _stems("ask check confirm report review run say show tell test verify")
-# What says how an order is meant and not what it is about.
-_LITTLE = frozenset(map(_stem, FUNCTION_WORDS | TELLING)) - _WATCHING | _stems(
-    "always never avoid prevent exclude do not don must should shall may can could would next now then first"
-    " again last still also please only immediately it them me my you your we us our no yes all any every each"
-    " more other same whatever whichever via everything everybody result results outcome reply total details here there above below so if such very just even both up out off over down back less"
-    " am did does done being get very question questions without step task action goal rule rules open required allowed permitted"
-    " confirmed permission free freely longer immer nie niemals toujours jamais siempre"
-    " nunca sempre mai altijd nooit alltid aldrig zawsze nigdy asla всегда никогда"
-)
-# Verbs that stand for one another and change something.
-_KINDS = (
-    (
-        "delete destroy drop erase kill prune purge remove uninstall wipe lösche löschen entferne entfernen"
-        " supprime supprimer efface effacer elimina eliminar borra borrar verwijder"
-        " radera usuń удали удалить"
-    ),
-    "send email exfiltrate forward mail push transfer upload wire",
-    "publish post share",
-    "merge",
-    "deploy release ship",
-    "submit",
-    "pay book buy charge purchase refund",
-    "disable bypass deactivate ignore override skip suspend switch",
-    "change alter edit modify move replace rewrite touch update",
-    "run execute invoke launch start",
-)
-_KIND = {_stem(word): _stem(kind.split()[0]) for kind in _KINDS for word in kind.split()}
-_EFFECTS = frozenset(_KIND.values())
-# Verbs that say little without their object.
-_LIGHT = _stems(
-    "add apply ask begin bring call change check complete confirm consider continue create do ensure find"
-    " finish fix follow get give go implement include investigate keep leave list look make name note prepare"
-    " provide put read report review run say see set show take tell test try turn use verify work write"
-)

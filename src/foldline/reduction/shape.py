@@ -2,7 +2,7 @@
 Whether a text has the shape of a summary of its source.
 
 Nothing is asked for that a summary of some kind would not have: words of what it stands for, of the
-newest messages as of the summaries before them; more than one stretch of the source; no sentences
+newest messages as of the summaries before them; more than stretches of the source; no sentences
 again and again, nor those of its instruction; an end; a language of its source or of its instruction.
 What is said of few words may be said in other words: with a source of fewer than twenty different words of
 meaning only what says nothing of it is told (`sparse`). Of up to eighty it has to have a tenth of the text's words, and of 120 and more
@@ -37,6 +37,7 @@ from foldline.reduction.sparse import (
     FOREIGN,
     HOLLOW,
     REPEATED,
+    is_blank,
     says_nothing,
     sparse_defects,
 )
@@ -73,8 +74,9 @@ _LEAST_SHARED = 2
 # Stretches of so many words are compared.
 _STRETCH = 5
 _LEAST_STRETCHES = 3
-_MOST_COPIED = 0.7
-_ROOM_BETWEEN = 1.5
+# So many words are copied of a source however short.
+_LEAST_COPIED = 40
+_MOST_COPIED = 0.65
 _LEAST_REPEATING = 60
 _LEAST_DIFFERENT = 0.6
 # No full stop is written in Thai.
@@ -91,6 +93,8 @@ _FIGURES = re.compile(r"\d+(?:[.,]\d+)*").findall
 _IS_FILE = re.compile(r"[\w~.:/\\@+-]*\w\.[A-Za-z]\w{0,4}|\w+://\S+").fullmatch
 # Nobody writes so many empty cells of a table in a row: a model that loops does.
 _LOOPS_CELLS = re.compile(r"(?:\|[^\S\n]*){24}").search
+_IS_BARE_LABEL = re.compile(r"[^\n:]{1,60}:[*_\s]*\Z").match
+_HAS_HEAD = re.compile(r"\s*(?:\*\*[^*\n]{1,60}\*\*|[A-Z][A-Z ]{1,40} [—–-]\s)").match
 _LEAST_LINE = 8
 _LONG_LINE = 20
 _LEAST_OF_SENTENCE = 6
@@ -117,7 +121,8 @@ def shape_defects(
     size = len(set[str]().union(*meant))
     if size >= _LEAST_COMPARED:
         own = content(one for one in found if one not in TELLING) - HOLLOW
-        if len(own) + _figures(text, request, own) < min(_LEAST_CONTENT, _SHARE_OF_SHORT * size):
+        least = min(_LEAST_CONTENT, _SHARE_OF_SHORT * size)
+        if len(own) + _figures(text, request, own) < least or is_blank(text):
             yield EMPTY
             return
         own_profile, profiles = profile(found), [profile(one) for one in parts]
@@ -138,7 +143,7 @@ def shape_defects(
     else:
         meaning = set[str]().union(*meant)
         yield from sparse_defects(text, request, meant=meaning, has_code=has_code)
-    if size >= _LEAST_JUDGED and _is_copy(found, said):
+    if (size >= _LEAST_JUDGED or len(found) >= _LEAST_COPIED) and _is_copy(found, said):
         yield COPIED
     if _is_copy(found, words(_without_headings(request.prompt))):
         yield "The text repeats its instruction."
@@ -233,27 +238,13 @@ def _stretches(found: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _is_copy(found: Sequence[str], said: Sequence[str]) -> bool:
-    """Whether most of a text is one stretch of the source, with little between its pieces."""
+    """Whether most of a text stands in its source, stretch by stretch."""
     grams = set(_stretches(found))
-    places = _places(grams, said)
-    width, first = int(len(found) * _ROOM_BETWEEN), 0
-    held: Counter[tuple[str, ...]] = Counter()
-    most = 0
-    for at, gram in places:
-        held[gram] += 1
-        while places[first][0] < at - width:
-            held[places[first][1]] -= 1
-            if not held[places[first][1]]:
-                del held[places[first][1]]
-            first += 1
-        most = max(most, len(held))
-    return most >= max(_LEAST_STRETCHES, _MOST_COPIED * len(grams))
+    return len(_copied(grams, said)) >= max(_LEAST_STRETCHES, _MOST_COPIED * len(grams))
 
 
-def _places(
-    grams: Collection[tuple[str, ...]], said: Sequence[str]
-) -> list[tuple[int, tuple[str, ...]]]:
-    """Return where each of *grams* begins in *said*, in order."""
+def _copied(grams: Collection[tuple[str, ...]], said: Sequence[str]) -> set[tuple[str, ...]]:
+    """Return those of *grams* that are in *said*."""
     # A long word is in few places: only the stretches around one are looked at.
     offsets: defaultdict[str, set[int]] = defaultdict(set)
     for gram in grams:
@@ -261,8 +252,7 @@ def _places(
         offsets[longest].add(gram.index(longest))
     found = compress(count(), map(offsets.__contains__, said))
     starts = {at - offset for at in found for offset in offsets[said[at]]}
-    stretches = ((at, tuple(said[at : at + _STRETCH])) for at in sorted(starts))
-    return [(at, stretch) for at, stretch in stretches if stretch in grams]
+    return {tuple(said[at : at + _STRETCH]) for at in starts}.intersection(grams)
 
 
 def _repeats(found: Sequence[str]) -> bool:
@@ -274,7 +264,7 @@ def _is_cut(text: str, *, is_sparse: bool) -> bool:
     lines = [line for line in text.split("\n") if line.strip()]
     last, said = lines[-1], words(lines[-1])
     is_open_json = text.startswith("{") and not text.endswith("}")
-    if text.count("```") % 2 or is_open_json or _OPEN_QUOTE(last):
+    if text.count("```") % 2 or is_open_json or _OPEN_QUOTE(last) or _IS_BARE_LABEL(last):
         return True
     # Few words again and again are no sentence that could have an end.
     is_short = is_sparse and len({*words(text)}) < _LEAST_OF_SENTENCE
@@ -295,4 +285,5 @@ def _is_cut(text: str, *, is_sparse: bool) -> bool:
 
 
 def _is_item(line: str) -> bool:
-    return is_listed(line) or is_labelled(line)
+    is_alone = len(statements(line)) == 1
+    return is_listed(line) or (is_alone and (is_labelled(line) or _HAS_HEAD(line) is not None))

@@ -23,7 +23,7 @@ from foldline.reduction.language import (
 )
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.sources import texts_of
-from foldline.reduction.statements import statements
+from foldline.reduction.statements import is_labelled, statements
 
 
 EMPTY = "The text says too little to stand for the conversation."
@@ -79,6 +79,13 @@ _VOID = frozenset(
         " keine nichts rien nada nulla niets ничего"
     )
 )
+# What stands where a value is still to be written.
+_BLANK = _VOID | {
+    *words(
+        "recorded noted given found available applicable see above to be filled fill in here yet"
+    )
+}
+_LEAST_BLANK = 3
 _HAS_DIGIT = re.compile(r"\d").search
 _IS_TEMPLATE = re.compile(
     r"\{[^\n{}\":]*\}|\{\{[^\n{}]*\}\}|(?:<[^\n<>]*>\s*+)+|[$%]\w+|\[[\W\d_]*\]|(?:[^\s:][^\n:]{0,39}+: *+\[[^\n\]\d]*+\]\s*+){2,}"
@@ -138,6 +145,15 @@ def sparse_defects(
         yield COPIED
     if _repeats(text):
         yield REPEATED
+
+
+def is_blank(text: str) -> bool:
+    """Whether *text* has labels, and nothing under any of them."""
+    values = [one.partition(":")[2] for one in text.split("\n") if is_labelled(one)]
+    values = [one for one in values if words(one)]
+    return len(values) >= _LEAST_BLANK and all(
+        _BLANK.issuperset(words(one)) and not _HAS_DIGIT(one) for one in values
+    )
 
 
 def says_nothing(text: str, own: Iterable[str], meant: Iterable[str]) -> bool:

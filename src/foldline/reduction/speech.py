@@ -67,7 +67,7 @@ _YES = (
 )
 _AGREES = re.compile(
     rf"\W{{0,9}}{_YES}"
-    r"|\W{0,9}(?:もちろん|はい、|わかりました|分かりました|ありがとうございます|当然可以|没问题|물론|네, )"
+    r"|\W{0,9}(?:もちろん|はい、|(?:わか|分か|かしこま)りました|(?:承知|了解)(?:いた)?しました|ありがとうございます|当然可以|没问题|물론|네, )"
     r"|\W{0,9}(?:thank(?:s| you) for\b|danke (?:für|dass)\b|vielen dank\b|merci (?:de|pour)\b|gracias por\b"
     r"|grazie (?:per|di)\b|obrigad[oa] por\b|done[.!]"
     r"|(?:(?:first|now|next|ok(?:ay)?),? )?(?:i['’]ll|i will|let me|i(?:['’]m| am) going to)\b|i['’]?m sorry|i am sorry|i apologi[sz]e|i can(?:not|['’]t)\b)",
@@ -142,6 +142,10 @@ _CALL = re.compile(
     r"|\[[Tt]ool[ _][Cc]all\b|Action:[^\n]{1,400}\n\s{0,20}Action Input:)"
 )
 _WORDS_BEFORE_CALL = 40
+# Nothing follows the call that was meant.
+_ENDS_CALL = re.compile(
+    r"\s*(?:<(?:tool_call|function_call|invoke|tool_use)\b[^\n]*\n?[^<]{0,2000}</[^<]{2,40}>\s*\Z)"
+).match
 _LEAST_LINES = 3
 # A block with little before it is a program, or was to be run.
 _IS_CODE = re.compile(
@@ -158,7 +162,8 @@ def calls_tool(text: str) -> bool:
         return True
     code = _IS_CODE(text)
     return (code is not None and len(words(code[1])) < _WORDS_BEFORE_CALL) or any(
-        len(words(text[: call.start()])) < _WORDS_BEFORE_CALL for call in _CALL.finditer(text)
+        len(words(text[: call.start()])) < _WORDS_BEFORE_CALL or _ENDS_CALL(text, call.start())
+        for call in _CALL.finditer(text)
     )
 
 

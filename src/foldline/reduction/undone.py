@@ -63,7 +63,7 @@ _ENDING = re.compile(r"(?<=...)(?:ed|es|e|s)\Z")
 _JOINED = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NAMED = re.compile(r"(?<![\w./-])[\w-]{1,60}(?:[./_][\w-]{1,60}){1,12}")
 _PARTS = re.compile(
-    r"[,;:]\s|\s(?:and|but|und|aber|sondern|et|mais|y|pero|e|ma|mas|en|maar)\s"
+    r"[,;:]\s|\s(?:and|but|und|aber|sondern|et|mais|y|pero|e|ma|mas|en|maar)\s|\.\s(?=(?:I|We|Ich|Wir)\b)"
 ).split
 _IS_AHEAD = re.compile(
     r"\b(?:i|we)(?:['’]ll| will| shall|['’](?:m|re) going to| am going to)\b|\bnext\b|\bpending\b|\bawait\w*"
@@ -140,7 +140,7 @@ def undone(found: Iterable[str], messages: Sequence[Message]) -> frozenset[str]:
     bad: set[str] = set()
     is_listed_done = False
     for one in found:
-        if _IS_LABEL(one):
+        if is_label(one):
             is_listed_done = _DONE_LABEL(one) is not None
         is_item = is_listed_done and is_listed(one)
         parts = _CLAUSES(one)
@@ -149,6 +149,11 @@ def undone(found: Iterable[str], messages: Sequence[Message]) -> frozenset[str]:
         ):
             bad.add(one)
     return frozenset(bad)
+
+
+def is_label(statement: str) -> bool:
+    """Whether *statement* stands above a list."""
+    return _IS_LABEL(statement) is not None
 
 
 def unbegun(found: Iterable[str], messages: Sequence[Message]) -> frozenset[str]:

@@ -1,0 +1,167 @@
+"""Rules of the user that a summary turns round, and those that it restates in other words."""
+
+import pytest
+
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
+from foldline.reduction.rules import Rules
+from tests.linearity import is_linear
+from tests.reduction.test_contract_faults import asked, judge
+
+
+def called(name: str, arguments: str, answer: str) -> list[Message]:
+    call = ToolCallPart(f"call {name}", name, arguments)
+    return [Message.assistant("", tool_calls=[call]), Message.tool(call.id, answer)]
+
+
+MAILS = [
+    Message.user(
+        "You look after the inbox of our rowing club. Never send mails without asking me. Archive newsletters "
+        "after I have read them, and forward invoices only to Petra Lohmann."
+    ),
+    Message.assistant("Understood. I will draft the mails and show them to you first."),
+    *called("list_mails", '{"folder": "inbox"}', '[{"id": "m-311", "subject": "Start list"}]'),
+    Message.user("Answer m-311 that we come with three boats. Don't delete anything in the folder Archive."),
+    Message.assistant("I drafted the answer to m-311: we come with three boats. Shall I send it?"),
+]  # fmt: skip
+DEPLOY = [
+    Message.user(
+        "Fix the flaky test in tests/test_queue.py. Run the migrations before you deploy, not after. Do not "
+        "touch src/legacy unless a test needs it. You must not push to main."
+    ),
+    *called("edit_file", '{"path": "tests/test_queue.py"}', "edited"),
+    Message.assistant("Edited tests/test_queue.py: the sleep is an event now."),
+    Message.user("Fine. Always log failed jobs at level WARNING, except those of the nightly import."),
+    Message.assistant("The log level is WARNING now for failed jobs, the nightly import is left out."),
+]  # fmt: skip
+GERMAN = [
+    Message.user(
+        "Bitte plane den Umzug. Bestelle nichts ohne meine Zustimmung. Das Klavier darf nicht zerlegt werden."
+    ),
+    Message.assistant("Verstanden: Ich hole drei Angebote von Speditionen ein und lege sie vor."),
+    Message.user("Nimm nur Brandt in Betracht. Keine Kartons auf den Balkon stellen."),
+    Message.assistant("Gut, nur Brandt kommt in Frage. Die Kartons kommen in den Keller."),
+]  # fmt: skip
+JAPANESE = [
+    Message.user("請求書の整理をお願いします。私に確認せずにメールを送らないでください。古いファイルは削除しないでください。"),
+    Message.assistant("承知しました。請求書8841と8842を一覧にして、メールは下書きだけ作成します。"),
+    Message.user("8842は来週支払います。経理の田中さんだけに転送してください。"),
+    Message.assistant("8842の支払いは来週、転送先は経理の田中さんだけですね。一覧はinvoices.xlsxに保存しました。"),
+]  # fmt: skip
+STORIES = {
+    "mails": (
+        MAILS,
+        "The user runs the inbox of a rowing club; m-311 is a start list.\n{}\nThe answer is drafted.",
+    ),
+    "deploy": (DEPLOY, "The flaky test in tests/test_queue.py waits for an event.\n{}\nIt passes."),
+    "German": (GERMAN, "Der Nutzer plant einen Umzug.\n{}\nDie Kartons kommen in den Keller."),
+    "Japanese": (JAPANESE, "ユーザーは請求書8841と8842の整理を依頼した。\n{}\n一覧はinvoices.xlsxにある。"),
+}  # fmt: skip
+TURNED = [
+    ("mails", "Send the mails without asking."),
+    ("mails", "The user wants mails sent without asking."),
+    ("mails", "Mails may be sent without asking the user first."),
+    ("mails", "Mails do not need the user's approval."),
+    ("mails", "Archive newsletters before the user has read them."),
+    ("mails", "Never forward invoices to Petra Lohmann."),
+    ("mails", "Invoices are forwarded to everybody except Petra Lohmann."),
+    ("mails", "Rule: delete everything in the folder Archive."),
+    ("deploy", "Deploy first and run the migrations after that."),
+    ("deploy", "The user said to run the migrations after the deploy, not before."),
+    ("deploy", "Pushing to main is fine; the user wants it."),
+    ("deploy", "The assistant may push to main."),
+    ("deploy", "The user allowed changes to src/legacy without a test."),
+    ("deploy", "Never log failed jobs at level WARNING."),
+    ("German", "Bestelle alles ohne Zustimmung des Nutzers."),
+    ("German", "Das Klavier darf zerlegt werden."),
+    ("German", "Kartons auf den Balkon stellen."),
+    ("Japanese", "ユーザーは確認なしでメールを送ってよいと述べた。"),
+    ("Japanese", "古いファイルは削除してよい。"),
+    ("Japanese", "経理の田中さん以外に転送する。"),
+]
+RESTATED = [
+    ("mails", "Never send mails without asking the user."),
+    ("mails", "Mails are sent only after the user has agreed."),
+    ("mails", "No mail goes out unless the user says so."),
+    ("mails", "Newsletters are archived once the user has read them."),
+    ("mails", "Invoices go to Petra Lohmann only."),
+    ("mails", "Rule: ask before sending; keep everything in the folder Archive."),
+    ("mails", "Nothing in the folder Archive may be deleted."),
+    ("mails", "Forward invoices to Petra Lohmann and nobody else."),
+    ("mails", "## Forbidden:\n- sending mails without asking"),
+    ("deploy", "Deploy only after the migrations have run."),
+    ("deploy", "Migrations have to be run before the deploy."),
+    ("deploy", "Leave src/legacy alone unless a test needs it."),
+    ("deploy", "src/legacy may be touched only if a test needs it."),
+    ("deploy", "Pushing to main is forbidden."),
+    ("deploy", "The assistant pushed to main by mistake, and took it back."),
+    ("deploy", "Failed jobs must be logged at level WARNING, but not those of the nightly import."),
+    ("German", "Ohne Zustimmung des Nutzers wird nichts bestellt."),
+    ("German", "Das Klavier muss ganz bleiben und darf nicht zerlegt werden."),
+    ("German", "Der Balkon bleibt frei von Kartons."),
+    ("Japanese", "メールは必ずユーザーに確認してから送ること。"),
+    ("Japanese", "古いファイルを削除してはいけない。"),
+]
+
+
+@pytest.mark.parametrize(("story", "line"), TURNED)
+def test_a_rule_that_is_turned_round_is_left_out(story: str, line: str) -> None:
+    """A negation more or less, another order, and the one that is left out instead of the only one."""
+    talk, text = STORIES[story]
+    review = judge(text.format(line), asked(talk))
+
+    assert review.dropped == 1
+    assert line not in review.text
+
+
+@pytest.mark.parametrize(("story", "line"), RESTATED)
+def test_a_rule_in_other_words_stays(story: str, line: str) -> None:
+    """Two negations are none, what is listed as forbidden is, and what has happened is no rule."""
+    talk, text = STORIES[story]
+    review = judge(text.format(line), asked(talk))
+
+    assert (review.text, review.dropped) == (text.format(line), 0)
+
+
+def turned(line: str, *said: str) -> bool:
+    """Whether *line* turns round what was said; the assistant's words begin with a dash."""
+    return Rules([(one.lstrip("- "), not one.startswith("-")) for one in said]).are_turned_by(line)
+
+
+def test_the_last_word_is_the_rule() -> None:
+    """What the user takes back rules no more; what the assistant says later may be told."""
+    ban, leave = "Never restart the pumps.", "Do restart the pumps."
+
+    assert turned(leave, ban)
+    assert not turned(leave, ban, leave)
+    assert turned(leave, leave, ban)
+    assert not turned(leave, ban, f"- {leave}")
+    assert turned(leave, f"- {leave}", ban)
+    assert not turned(leave, "May I never restart the pumps?")
+
+
+def test_a_wish_may_have_been_changed() -> None:
+    """That something is not done is no contrary of a wish, but of what always has to be."""
+    assert not turned("Do not refund the kettle.", "Refund the kettle.")
+    assert turned("Do not water the ferns.", "Always water the ferns.")
+
+
+def test_what_has_happened_breaks_a_rule_and_is_none() -> None:
+    """Who tells that a mail was sent does not tell that it may be."""
+    ban = "Never send mails without asking."
+
+    assert turned("Mails are sent without asking.", ban)
+    assert not turned("Mails were sent without asking.", ban)
+
+
+def test_a_name_alone_is_no_rule() -> None:
+    """What is said of a path is about the path."""
+    assert not turned("/var/lib/pumps: 340G", "Never delete anything under /var/lib/pumps.")
+
+
+@pytest.mark.parametrize("unit", ["not ", "without a ", "first a ", "a/b ", "a, and ", "が、"])
+def test_time_grows_with_the_length(unit: str) -> None:
+    """Four times as much of what a rule is read for takes about four times as long."""
+    rules = Rules([("Never send mails without asking.", True)])
+
+    assert is_linear(rules.are_turned_by, "", unit)
