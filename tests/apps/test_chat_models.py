@@ -66,7 +66,6 @@ def test_a_vendor_answers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     ("command", "named"),
     [
         ("threads costs", "--window and --prices; or --window, or `ceiling`"),
-        ("threads refold", "`context_window_size` and --prices; or `window`, or `ceiling`"),
         ("threads list", "`context_window_size` and `prices`; or `window`, or `ceiling`"),
         ("plan nothing.json", "--window and --prices; or --window, or --ceiling"),
     ],

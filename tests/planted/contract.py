@@ -351,10 +351,10 @@ what somebody said was planted
 
 reduction/corrected.py: reduction/test_corrected.py
 what was corrected may not be told
-- if is_old and one.new not in {each.written for each in _values(text)}:
-+ if is_old:
+- if new - {each.written for each in _values(text) if new}:
++ if new:
 what is said again stays wrong
-- found = [one for one in found if one.old.written not in again]
+- found.pop(value.written, None)
 + pass
 two sums are of one thing
 - (self.unit not in _COMMON and self.unit == other.unit) or

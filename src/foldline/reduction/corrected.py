@@ -6,8 +6,10 @@ what is to be done rather than it. A summary may tell both. What has the old one
 """
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import islice
 
 from msgspec import Struct
 
@@ -36,6 +38,8 @@ _CLAUSES = re.compile(r"[,;:]\s|\s(?:and|und|y|et)\s").split
 _LONGEST_OLD = 3
 # Who corrects says little else.
 _LONGEST_TEXT = 400
+# A value is corrected soon after it was said.
+_MOST_VALUES = 200
 # What many things of a conversation are measured in.
 _COMMON = {"", *map(stem_of, ("euro", "euros", "dollars", "pounds", "usd", "eur", "yen", *MONTHS))}
 
@@ -69,13 +73,15 @@ class Corrected:
 
     def is_left_by(self, statement: str, text: str) -> bool:
         """Whether *statement* has an old value or wish, and nothing in *text* the new one."""
-        values = [*_values(statement)] if self._corrections else []
-        for one in self._corrections:
-            is_old = any(
-                one.old.written == each.written and one.old.is_like(each) for each in values
-            )
-            if is_old and one.new not in {each.written for each in _values(text)}:
-                return True
+        values = _values(statement) if self._corrections else ()
+        new = {
+            one.new
+            for value in values
+            for one in self._corrections.get(value.written, ())
+            if one.old.is_like(value)
+        }
+        if new - {each.written for each in _values(text) if new}:
+            return True
         said = folded(statement)
         if not self._withdrawn or any(_RATHER(said)):
             return False
@@ -85,29 +91,32 @@ class Corrected:
         )
 
     @cached_property
-    def _corrections(self) -> list[_Correction]:
-        earlier: list[_Value] = []
-        found: list[_Correction] = []
-        for text in self._typed:
-            corrects = _CORRECTS(folded(text)) is not None
-            values = [*_values(text)]
-            if not corrects:
+    def _corrections(self) -> dict[str, list[_Correction]]:
+        """By what was said before."""
+        earlier: deque[_Value] = deque(maxlen=_MOST_VALUES)
+        written: set[str] = set()
+        found: dict[str, list[_Correction]] = {}
+        said = ((text, value) for text in self._typed for value in _values(text))
+        for text, value in said:
+            if not _CORRECTS(folded(text)):
                 # What is said again is right again.
-                again = {one.written for one in values}
-                found = [one for one in found if one.old.written not in again]
-            for value in values:
-                old = next((one for one in reversed(earlier) if value.is_like(one)), None)
-                is_new = all(value.written != one.written for one in earlier)
-                if corrects and is_new and old is not None:
-                    found.append(_Correction(old=old, new=value.written))
-                earlier.append(value)
+                found.pop(value.written, None)
+            elif value.written not in written:
+                for old in islice(filter(value.is_like, reversed(earlier)), 1):
+                    one = _Correction(old=old, new=value.written)
+                    found.setdefault(old.written, []).append(one)
+            written.add(value.written)
+            earlier.append(value)
         return found
 
     @cached_property
     def _withdrawn(self) -> list[tuple[frozenset[str], frozenset[str]]]:
-        known = frozenset[str]()
+        texts = [folded(one) for one in self._typed]
+        if not any(any(each(one)) for one in texts for each in (_RATHER, _RATHER_UNSPACED)):
+            return []
+        known: set[str] = set()
         found: list[tuple[frozenset[str], frozenset[str]]] = []
-        for text in map(folded, self._typed):
+        for text in texts:
             said = stems_in(text)
             found = [one for one in found if not one[0] <= said]
             for rather in _RATHER(text):
@@ -120,6 +129,8 @@ class Corrected:
 
 
 def _values(text: str) -> Iterator[_Value]:
+    if not _VALUE.search(folded(text)):
+        return
     for one in map(folded, statements(text)):
         about = stems_in(_VALUE.sub(" ", one)) - _COMMON
         for match in _VALUE.finditer(one):

@@ -4,6 +4,7 @@ What a text is about: the stems of its words, and verbs that stand for one anoth
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from foldline.reduction.language import FUNCTION_WORDS, TELLING, UNSPACED
 
@@ -39,6 +40,8 @@ def stems_in(text: str) -> frozenset[str]:
     return frozenset(found | {*_CHARACTERS(text)})
 
 
+# A conversation says few words again and again.
+@lru_cache(maxsize=8_192)
 def stem_of(word: str) -> str:
     """Return the beginning of *word*, folded, that its forms share."""
     return _DOUBLED.sub(r"\1", _ENDING.sub("", word))[:LONGEST_STEM]

@@ -125,12 +125,42 @@ class _Clause(Struct, frozen=True, kw_only=True):
         return False if is_free and other.is_denied else None
 
 
+class _Text:
+    """A text of the conversation, of which no more is read than has words in common with a clause."""
+
+    def __init__(self, text: str, *, rules: bool) -> None:
+        self.rules = rules
+        self._text = text
+        self._clauses: dict[str, list[_Clause]] = {}
+
+    def clauses(self, words: frozenset[str], least: float) -> Iterator[tuple[_Clause, bool]]:
+        """Yield the clauses that may have *least* of *words*, and whether each rules."""
+        if len(words & self._words) < least:
+            return
+        for part, held in self._parts:
+            if len(words & held) < least:
+                continue
+            if part not in self._clauses:
+                self._clauses[part] = [*_clauses(part)]
+            rules = self.rules and not part.rstrip().endswith(("?", "？"))
+            yield from ((one, rules) for one in self._clauses[part])
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return _words(self._text)
+
+    @cached_property
+    def _parts(self) -> list[tuple[str, frozenset[str]]]:
+        return [(part, _words(part)) for part in statements(self._text)]
+
+
 class Rules:
     """What the user has typed, and what else was said, as rules."""
 
     def __init__(self, said: Sequence[tuple[str, bool]]) -> None:
         """Take what was *said*, oldest first, and whether it rules: a user typed it, or the system."""
-        self._texts = said
+        self._said = [_Text(text, rules=rules) for text, rules in said]
+        self._rules = [one for one in self._said if one.rules]
 
     @staticmethod
     def are_listed_under(label: str) -> bool:
@@ -154,7 +184,7 @@ class Rules:
         )
 
     def _is_turned(self, one: _Clause) -> bool:
-        if not any(one.agrees(rule) is False for rule, _ in _about(one, self._rules)):
+        if not any(one.agrees(rule) is False for rule, rules in _about(one, self._rules) if rules):
             return False
         is_turned = False
         for rule, rules in _about(one, self._said):
@@ -163,25 +193,23 @@ class Rules:
                 is_turned = not agrees
         return is_turned
 
-    @cached_property
-    def _rules(self) -> list[tuple[_Clause, bool]]:
-        return [*_said(one for one in self._texts if one[1])]
 
-    @cached_property
-    def _said(self) -> list[tuple[_Clause, bool]]:
-        return [*_said(self._texts)]
-
-
-def _said(texts: Iterable[tuple[str, bool]]) -> Iterator[tuple[_Clause, bool]]:
-    for text, rules in texts:
-        for part in statements(text):
-            for one in _clauses(part):
-                yield one, rules and not part.rstrip().endswith(("?", "？"))
-
-
-def _about(one: _Clause, said: Iterable[tuple[_Clause, bool]]) -> Iterator[tuple[_Clause, bool]]:
+def _about(one: _Clause, texts: Iterable[_Text]) -> Iterator[tuple[_Clause, bool]]:
     least = max(_LEAST, _SAME * len(one.stems))
-    return (each for each in said if _shared(one.stems, each[0].stems) >= least)
+    words = _with_kinds(one.stems)
+    for text in texts:
+        for each in text.clauses(words, least):
+            if _shared(one.stems, each[0].stems) >= least:
+                yield each
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return all that clauses of *text* can have in common with others; a check is read as "ask"."""
+    return _with_kinds(stems_in(folded(text))) | {"ask"}
+
+
+def _with_kinds(stems: frozenset[str]) -> frozenset[str]:
+    return stems | {f"={KIND[one]}" for one in stems if one in KIND}
 
 
 def _shared(stems: frozenset[str], others: frozenset[str]) -> int:
