@@ -13,17 +13,35 @@ a window that was learned under another setting holds
 
 providers/summarizer.py: providers/test_model_summarizer.py
 a summary of the end alone is taken
-- if cut_text(request, read, model=model, counter=TokenEstimator()):
+- if window is not None:
 + if False:
 
 providers/cut_prompt.py: agent/test_cut_prompt.py
 a vendor that refuses what is too long is taken for one that cuts it
-- if read < _LEAST or (name and vendor in _REFUSE):
-+ if read < _LEAST:
+- if usage is None or _REFUSES(name) or not
++ if usage is None or not
+a vendor with a name of its own is taken for a server of one's own
+- or not (is_own(name) or ":" not in name):
++ :
+another vocabulary is taken for a cut prompt
+-     if read * 2 >= estimated:
++     if read * 1.6 >= estimated:
+tools that a proxy has not counted are taken for what was cut
+- (read * 2 < estimated and not is_half)
++ False
+thoughts that a template leaves out are taken for what was cut
+- total += counter.count(unannounced(part.content))
++ total += counter.count(part.content)
+what a proxy has not counted is taken for what was cut
+- max(_LEAST, usage.cache_read_tokens + usage.cache_write_tokens):
++ _LEAST:
+the half that was read is taken for the window
+- return (read - _BESIDES) * 2 if is_half else read
++ return read
 
 agent/turn.py: agent/test_cut_prompt.py
 a stream that is left keeps the words of a void answer
-- elif isinstance(event, PromptCutEvent):
+- elif isinstance(event, RequestSentEvent):
 + elif False:
 
 providers/vendors/vendor_model.py: providers/vendors/test_turns.py
@@ -42,27 +60,19 @@ it is lost whose words are merged
 - if len(names) > 1:
 + if False:
 
-agent/cut_prompt.py: agent/test_cut_prompt.py
-what was not in a cache is taken for all that was read
-- return self.event.kept_tokens > 0 and abs(read - fresh) <= fresh * _OFF
-+ return False
-a window that took more before is taken for a smaller one
-- if read * 2 < taken or
-+ if
-the half that was read is taken for the window
-- return max(taken, read, _doubled(read))
-+ return max(taken, read)
-
 agent/asking.py: agent/test_cut_prompt.py
-a cut prompt is asked again and again
-- if self._cut is None:
-+ if True:
+what was not in a cache is taken for all that was read
+- if event.kept_tokens and abs(read - fresh) <= fresh * _OFF:
++ if False:
+a window that took more before is taken for a smaller one
+- return None if read * 2 < taken else max(taken, window)
++ return max(taken, window)
 the tokens of an answer that is void are not counted
-- self.void_usage = None if cut is None else cut.usage
-+ self.void_usage = None
+- self.void.append(self.response.usage)
++ pass
 a cut prompt is not asked again
--             raise self._cut
-+             pass
+- raise self._cut(sent.event, read, window, reduced)
++ self._cut(sent.event, read, window, reduced)
 
 agent/reducer.py: agent/test_by_hand.py
 one large message is refused again
