@@ -57,7 +57,7 @@ a user speaks twice around a call
 - if role == "user" and spoke == "user":
 + if False:
 it is lost whose words are merged
-- if len(names) > 1:
+- if not is_one_name and "name" in one:
 + if False:
 
 agent/asking.py: agent/test_cut_prompt.py

@@ -38,7 +38,7 @@ class FoldlineCapability(AbstractCapability[Any]):
         """Prepare to remember what is read, over all runs."""
         self._view: GuestView[ModelMessage] = GuestView(self.reducer, PydanticAICodec())
         self._made: dict[str, str] = {}
-        self._refusals, self._sent = Refusals(), 0
+        self._refusals = Refusals()
         self._state: HistoryReductionState | None = None
 
     async def for_run(self, ctx: RunContext[Any]) -> "FoldlineCapability":
@@ -85,7 +85,7 @@ class FoldlineCapability(AbstractCapability[Any]):
             + ([] if output is None or parameters.output_tools else [output.json_schema]),
         )
         self._made, self._state = kept.new(reduced.state), reduced.state
-        self._sent = reduced.event.reduced_tokens
+        self._refusals.sent = reduced.event.reduced_tokens
         return replace(request_context, messages=reduced.messages)
 
     async def after_model_request(
@@ -99,6 +99,6 @@ class FoldlineCapability(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
     ) -> ModelResponse:
         """Have the model asked again with a smaller view if it has refused this one as too long."""
-        if _RetryRequest is not None and self._refusals.answers(error, self._sent):
+        if _RetryRequest is not None and self._refusals.answers(error):
             raise _RetryRequest
         raise error
