@@ -46,8 +46,8 @@ a stream that is left keeps the words of a void answer
 
 providers/vendors/vendor_model.py: providers/vendors/test_turns.py
 what one refusal has taught makes the next one final
-- return not thoughts <= before.thoughts
-+ return not thoughts <= known
+- if refused <= before:
++ if refused <= known:
 a refusal of two messages in a row is final
 - if refuses_turns(error) and self._takes_turns:
 + if False:

@@ -24,7 +24,6 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.errors import ModelError, ServiceThreadLostError
@@ -50,6 +49,9 @@ from foldline.providers.vendors.failure import (
 
 _Answer = TypeVar("_Answer")
 
+TURNS = "turns"
+"""What marks two messages of one speaker in a row."""
+
 END = "[DONE]"
 """The `type` of the event for the mark with which OpenAI ends a stream."""
 
@@ -61,7 +63,7 @@ _JSON, _EVENTS = "application/json", "text/event-stream"
 # Lists that settings extend instead of replacing them.
 _JOINED = ("tools", "include")
 # Reasoning of many long conversations; beyond that each of them is refused once more.
-_MOST_UNREADABLE = 10_000
+_MOST_REFUSED = 10_000
 _FINISHES: Mapping[str, FinishReason] = {
     "length": "length",
     "max_tokens": "length",
@@ -169,16 +171,6 @@ class VendorModel:
         await self.close()
 
 
-class Refused(Struct, frozen=True):
-    """What a vendor has refused."""
-
-    thoughts: frozenset[object] = frozenset()
-    """What marks reasoning that it cannot read."""
-
-    turns: bool = False
-    """Whether it refuses two messages of one speaker in a row."""
-
-
 class WireModel(VendorModel, ABC):
     """A vendor's model that is sent our own rendering, past the types of its SDK."""
 
@@ -252,8 +244,8 @@ class WireModel(VendorModel, ABC):
         await self._asked(request, partial(raise_if_failed, self.name))
         return True
 
-    refused = Refused()
-    """What the vendor has refused: a conversation goes on without it."""
+    refused: frozenset[object] = frozenset()
+    """What marks what the vendor has refused: a conversation goes on without it."""
 
     # Whether a request can be written so that speakers take turns.
     _takes_turns: ClassVar[bool] = False
@@ -261,32 +253,23 @@ class WireModel(VendorModel, ABC):
     async def taught(self, request: ChatRequest, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
         """Return what *ask* returns, which sends *request*; again if it can leave out what is refused."""
         while True:
+            # Another request may teach something while this one waits.
             before = self.refused
             try:
                 return await ask()
             except ModelError as error:
-                if not self.leaves_out(error, request, before):
+                refused = frozenset[object]()
+                if refuses_turns(error) and self._takes_turns:
+                    refused = frozenset({TURNS})
+                elif refuses_reasoning(error):
+                    refused = frozenset(self._thoughts(request))
+                known = self.refused if len(self.refused) < _MOST_REFUSED else frozenset[object]()
+                self.refused = known | refused
+                if refused <= before:
                     raise
 
-    def leaves_out(self, error: ModelError, request: ChatRequest, before: Refused) -> bool:
-        """
-        Whether *request* is written from now on without something that *error* refuses.
-
-        It was written when *before* was refused; another request may have taught the rest meanwhile.
-        """
-        if refuses_turns(error) and self._takes_turns:
-            self.refused = replace(self.refused, turns=True)
-            return not before.turns
-        if not refuses_reasoning(error):
-            return False
-        thoughts = frozenset(self._thoughts(request))
-        known = self.refused.thoughts
-        known = known if len(known) < _MOST_UNREADABLE else frozenset[object]()
-        self.refused = replace(self.refused, thoughts=known | thoughts)
-        return not thoughts <= before.thoughts
-
     def _thoughts(self, request: ChatRequest) -> Iterable[object]:  # noqa: ARG002
-        """Return what marks each reasoning in *request*, as `Refused` has it."""
+        """Return what marks each reasoning in *request*, as `refused` has it."""
         return ()
 
     def _prewarming(self, settings: Mapping[str, object]) -> Object:  # noqa: ARG002
