@@ -8,8 +8,8 @@ __all__ = ["BUGS"]
 BUGS = bugs_in("""
 agent/progress.py: agent/test_cut_prompt.py
 a window that was learned under another setting holds
-- if known is not None and known.configured == config.context_window_size:
-+ if known is not None:
+- known is not None and known.configured == config.context_window_size
++ True
 
 providers/summarizer.py: providers/test_model_summarizer.py
 a summary of the end alone is taken
@@ -24,8 +24,8 @@ a vendor with a name of its own is taken for a server of one's own
 - or not (is_own(name) or ":" not in name):
 + :
 another vocabulary is taken for a cut prompt
--     if read * 2 >= estimated:
-+     if read * 1.6 >= estimated:
+- if read * 2 >= estimated or
++ if read * 1.6 >= estimated or
 tools that a proxy has not counted are taken for what was cut
 - (read * 2 < estimated and not is_half)
 + False
@@ -36,8 +36,14 @@ what a proxy has not counted is taken for what was cut
 - max(_LEAST, usage.cache_read_tokens + usage.cache_write_tokens):
 + _LEAST:
 the half that was read is taken for the window
-- return (read - _BESIDES) * 2 if is_half else read
-+ return read
+- (read - _BESIDES) * 2 if is_half else read)
++ read)
+what was not in a cache is taken for all that was read
+- abs(read - fresh) <= fresh * _OFF:
++ False:
+a window that took more before is taken for a smaller one
+- or read * 2 < taken:
++ :
 
 agent/turn.py: agent/test_cut_prompt.py
 a stream that is left keeps the words of a void answer
@@ -61,18 +67,12 @@ it is lost whose words are merged
 + if False:
 
 agent/asking.py: agent/test_cut_prompt.py
-what was not in a cache is taken for all that was read
-- if event.kept_tokens and abs(read - fresh) <= fresh * _OFF:
-+ if False:
-a window that took more before is taken for a smaller one
-- return None if read * 2 < taken else max(taken, window)
-+ return max(taken, window)
 the tokens of an answer that is void are not counted
 - self.void.append(self.response.usage)
 + pass
 a cut prompt is not asked again
-- raise self._cut(sent.event, read, window, reduced)
-+ self._cut(sent.event, read, window, reduced)
+- if cut is not None:
++ if False:
 
 agent/reducer.py: agent/test_by_hand.py
 one large message is refused again

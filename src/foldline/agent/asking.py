@@ -46,8 +46,6 @@ _CUT = (
 # What a vendor refuses is assumed to fit at this share of it, and to be longer than its window by
 # this factor, if the refusal does not say.
 _TAKEN_SHARE, _TOO_LONG = 0.9, 1.05
-# How much a count of new tokens alone differs from the estimate of them.
-_OFF = 0.3
 
 
 class Asking:
@@ -371,56 +369,50 @@ class Asking:
         if self.response is not None:
             self.void.append(self.response.usage)
         self.response = response
-        read = 0 if response.usage is None else response.usage.input_tokens
-        window = self._cut_window(request, response, reduced, sent, history)
-        if window is None and read:
-            self._keep_to(self._ratio(read, reduced))
+        cut = self._counted(request, response, reduced, sent, history)
         if response.service_thread_id or progress.state.service_thread_id:
             progress.state = basis.state_after(progress.state, response)
         self.missed_tokens = sent.answered(setup, progress, response)
-        if window is not None:
-            raise self._cut(sent.event, read, window, reduced)
+        if cut is not None:
+            raise cut
 
-    def _cut_window(
+    def _counted(
         self,
         request: ChatRequest,
         response: ChatResponse,
         reduced: ReducedHistory[Message],
         sent: Comparison,
         history: History,
-    ) -> int | None:
-        """Return the window of a server that has read only the end; None if it read all, or may have."""
-        event, before, estimated = sent.event, sent.before, self._estimated(reduced)
+    ) -> ContextOverflowError | None:
+        """Learn from what the vendor has counted; return what it should have said if it has cut *request*."""
+        usage, event, before = response.usage, sent.event, sent.before
+        if usage is None or not usage.input_tokens:
+            return None
+        estimated = self._estimated(reduced)
         window = cut_window(
-            request, response, model=event.model, counter=history.counter, estimated=estimated
+            request,
+            usage,
+            model=event.model,
+            counter=history.counter,
+            estimated=estimated,
+            taken=before.counted if before.model == event.model else 0,
+            fresh=event.fresh_tokens * estimated // max(event.tokens, 1),
         )
-        if window is None or response.usage is None or event.is_delta:
+        if window is None or event.is_delta:
+            self._keep_to(self._ratio(usage.input_tokens, reduced))
             return None
-        # Ollama before 0.3 and 0.30.0 counted only what was not in its cache (issues 3427 and 16414).
-        read = response.usage.input_tokens
-        fresh = event.fresh_tokens * estimated // max(event.tokens, 1)
-        if event.kept_tokens and abs(read - fresh) <= fresh * _OFF:
-            return None
-        # What it took before fits, and of more it would read at least half of that.
-        taken = before.counted if before.model == event.model else 0
-        return None if read * 2 < taken else max(taken, window)
-
-    def _cut(
-        self, event: RequestSentEvent, read: int, window: int, reduced: ReducedHistory[Message]
-    ) -> ContextOverflowError:
-        """Tell of a cut request, keep to the *window*, and return what the server should have said."""
-        log().warning(_CUT, event.model, read, event.tokens, window)
+        log().warning(_CUT, event.model, usage.input_tokens, event.tokens, window)
         told = PromptCutEvent(
             iteration=event.iteration,
             model=event.model,
             tokens=event.tokens,
-            read_tokens=read,
+            read_tokens=usage.input_tokens,
             window=window,
         )
         self._progress.emit(told)
-        error = ContextOverflowError(model=event.model, window=window, tokens=event.tokens)
-        self._learn(error, reduced)
-        return error
+        cut = ContextOverflowError(model=event.model, window=window, tokens=event.tokens)
+        self._learn(cut, reduced)
+        return cut
 
 
 def _fold_of(reduced: ReducedHistory[Message]) -> ReductionMetadata | None:

@@ -8,10 +8,11 @@ its answer is all that tells (ollama issues 3839, 17427 and 17889).
 
 import re
 
+from foldline.history.messages import Usage
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter
 from foldline.providers.book import is_own
-from foldline.providers.model import ChatRequest, ChatResponse
+from foldline.providers.model import ChatRequest
 from foldline.reduction.speech import unannounced
 
 
@@ -19,37 +20,44 @@ from foldline.reduction.speech import unannounced
 _LEAST = 1_000
 # A window is a multiple of 1,024, and four tokens of the beginning are read besides.
 _HALF_STEP, _BESIDES = 512, 2
+# How much a count of new tokens alone differs from the estimate of them.
+_OFF = 0.3
 # Those of vendors that refuse what is too long, also behind a proxy.
 _REFUSES = re.compile(r"claude|gemini|(?:^|[:/])(?:gpt-\d|chatgpt|o\d)").search
 
 
 def cut_window(
     request: ChatRequest,
-    response: ChatResponse,
+    usage: Usage | None,
     *,
     model: str,
     counter: TokenCounter,
     estimated: int | None = None,
+    taken: int = 0,
+    fresh: int | None = None,
 ) -> int | None:
     """
     Return the window of a server that has read less than half of *request*; None if it read more.
 
     Chinese is the text that other vocabularies than OpenAI's write with the fewest tokens, 0.58 of the
-    estimate at least. *estimated* is the whole request, with its tools.
+    estimate at least. *estimated* is the whole request, with its tools, of which *fresh* were not in the
+    request before; of that the server has *taken* so much.
     """
-    usage, name = response.usage, model.strip().lower()
+    name, read = model.strip().lower(), usage.input_tokens if usage else 0
     if usage is None or _REFUSES(name) or not (is_own(name) or ":" not in name):
         return None
-    read = usage.input_tokens
-    is_half = read % _HALF_STEP == _BESIDES
-    # Some proxies do not count what came from a cache.
+    # Some proxies do not count what came from a cache, nor did Ollama before 0.3 (issue 3427).
     if read < max(_LEAST, usage.cache_read_tokens + usage.cache_write_tokens):
         return None
+    if fresh is not None and fresh != estimated and abs(read - fresh) <= fresh * _OFF:
+        return None
+    is_half = read % _HALF_STEP == _BESIDES
     if estimated is None or (read * 2 < estimated and not is_half):
         estimated = _text_tokens(request, counter)
-    if read * 2 >= estimated:
+    # What it took before fits, and of more it would read at least half of that.
+    if read * 2 >= estimated or read * 2 < taken:
         return None
-    return (read - _BESIDES) * 2 if is_half else read
+    return max(taken, (read - _BESIDES) * 2 if is_half else read)
 
 
 def _text_tokens(request: ChatRequest, counter: TokenCounter) -> int:
