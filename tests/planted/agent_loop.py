@@ -30,8 +30,8 @@ tools that a proxy has not counted are taken for what was cut
 - (read * 2 < estimated and not is_half)
 + False
 thoughts that a template leaves out are taken for what was cut
-- total += counter.count(unannounced(part.content))
-+ total += counter.count(part.content)
+- total += counter.count(unannounced(text))
++ total += counter.count(text)
 what a proxy has not counted is taken for what was cut
 - max(_LEAST, usage.cache_read_tokens + usage.cache_write_tokens):
 + _LEAST:
@@ -53,7 +53,7 @@ a stream that is left keeps the words of a void answer
 providers/vendors/vendor_model.py: providers/vendors/test_turns.py
 what one refusal has taught makes the next one final
 - if refused <= before:
-+ if refused <= known:
++ if refused <= self.refused:
 a refusal of two messages in a row is final
 - if refuses_turns(error) and self._takes_turns:
 + if False:

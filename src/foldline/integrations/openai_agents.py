@@ -1,6 +1,7 @@
 """A session, and a filter of the model's input or a wrapper of the model, for the OpenAI Agents SDK."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from inspect import signature
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -36,16 +37,8 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
-# What the SDK may pass to a model without its name.
-_ASKED = (
-    "system_instructions",
-    "input",
-    "model_settings",
-    "tools",
-    "output_schema",
-    "handoffs",
-    "tracing",
-)
+# The names of what the SDK passes to a model without them.
+_ASKED = [*signature(Model.get_response).parameters][1:]
 # What a stream begins with before a vendor has judged the request.
 _OPENINGS = frozenset({"response.created", "response.queued", "response.in_progress"})
 
@@ -115,8 +108,7 @@ def model_input_filter(
 
     async def reduced_input(data: CallModelData[Any]) -> ModelInputData:
         """Return the view of *data*."""
-        given = data.model_data
-        agent = data.agent
+        given, agent = data.model_data, data.agent
         schemas = _schemas(await _tools(data, listed), agent.handoffs, agent.output_type)
         reduced = await _reduced(
             reducer, session, given.input, instructions=given.instructions, tools=schemas

@@ -10,7 +10,7 @@ import re
 
 from foldline.history.messages import Usage
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
-from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter
+from foldline.history.tokens import TokenCounter
 from foldline.providers.book import is_own
 from foldline.providers.model import ChatRequest
 from foldline.reduction.speech import unannounced
@@ -63,13 +63,13 @@ def cut_window(
 def _text_tokens(request: ChatRequest, counter: TokenCounter) -> int:
     # What every server counts alike: images cost what each of them likes, some proxies count no
     # tools, and templates leave earlier thoughts out.
-    total = MESSAGE_TOKENS * len(request.messages)
-    for message in request.messages:
-        for part in message.parts:
-            if isinstance(part, TextPart):
-                total += counter.count(unannounced(part.content))
-            elif isinstance(part, ToolCallPart):
-                total += counter.count(part.arguments)
-            elif isinstance(part, ToolCallResponsePart) and isinstance(part.response, str):
-                total += counter.count(part.response)
+    total = 0
+    for part in (part for message in request.messages for part in message.parts):
+        match part:
+            case TextPart(content=text):
+                total += counter.count(unannounced(text))
+            case ToolCallPart(arguments=text) | ToolCallResponsePart(response=str() as text):
+                total += counter.count(text)
+            case _:
+                pass
     return total

@@ -263,10 +263,10 @@ class WireModel(VendorModel, ABC):
                     refused = frozenset({TURNS})
                 elif refuses_reasoning(error):
                     refused = frozenset(self._thoughts(request))
-                known = self.refused if len(self.refused) < _MOST_REFUSED else frozenset[object]()
-                self.refused = known | refused
                 if refused <= before:
                     raise
+                known = self.refused if len(self.refused) < _MOST_REFUSED else frozenset[object]()
+                self.refused = known | refused
 
     def _thoughts(self, request: ChatRequest) -> Iterable[object]:  # noqa: ARG002
         """Return what marks each reasoning in *request*, as `refused` has it."""
