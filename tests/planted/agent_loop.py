@@ -18,8 +18,8 @@ a summary of the end alone is taken
 
 providers/cut_prompt.py: agent/test_cut_prompt.py
 a vendor that refuses what is too long is taken for one that cuts it
-- if usage is None or _REFUSES(name) or not
-+ if usage is None or not
+- if _REFUSES(name) or not
++ if not
 a vendor with a name of its own is taken for a server of one's own
 - or not (is_own(name) or ":" not in name):
 + :

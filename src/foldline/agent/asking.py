@@ -369,7 +369,9 @@ class Asking:
         if self.response is not None:
             self.void.append(self.response.usage)
         self.response = response
-        cut = self._counted(request, response, reduced, sent, history)
+        cut, usage = None, response.usage
+        if usage is not None and usage.input_tokens:
+            cut = self._counted(request, usage, reduced, sent, history)
         if response.service_thread_id or progress.state.service_thread_id:
             progress.state = basis.state_after(progress.state, response)
         self.missed_tokens = sent.answered(setup, progress, response)
@@ -379,16 +381,13 @@ class Asking:
     def _counted(
         self,
         request: ChatRequest,
-        response: ChatResponse,
+        usage: Usage,
         reduced: ReducedHistory[Message],
         sent: Comparison,
         history: History,
     ) -> ContextOverflowError | None:
         """Learn from what the vendor has counted; return what it should have said if it has cut *request*."""
-        usage, event, before = response.usage, sent.event, sent.before
-        if usage is None or not usage.input_tokens:
-            return None
-        estimated = self._estimated(reduced)
+        event, before, estimated = sent.event, sent.before, self._estimated(reduced)
         window = cut_window(
             request,
             usage,

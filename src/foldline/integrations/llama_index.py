@@ -97,6 +97,7 @@ class FoldlineLLM(FunctionCallingLLM):
         tools, refusals = kwargs.pop(_SCHEMAS, ()), Refusals()
 
         async def pieces() -> AsyncIterator[Any]:
+            """Yield the pieces of the answer."""
             while True:
                 view = await self._shown(messages, tools, refusals)
                 with refusals.asking():

@@ -28,7 +28,7 @@ _REFUSES = re.compile(r"claude|gemini|(?:^|[:/])(?:gpt-\d|chatgpt|o\d)").search
 
 def cut_window(
     request: ChatRequest,
-    usage: Usage | None,
+    usage: Usage,
     *,
     model: str,
     counter: TokenCounter,
@@ -43,11 +43,11 @@ def cut_window(
     estimate at least. *estimated* is the whole request, with its tools, of which *fresh* were not in the
     request before; of that the server has *taken* so much.
     """
-    name, read = model.strip().lower(), usage.input_tokens if usage else 0
-    if usage is None or _REFUSES(name) or not (is_own(name) or ":" not in name):
-        return None
+    name, read = model.strip().lower(), usage.input_tokens
     # Some proxies do not count what came from a cache, nor did Ollama before 0.3 (issue 3427).
     if read < max(_LEAST, usage.cache_read_tokens + usage.cache_write_tokens):
+        return None
+    if _REFUSES(name) or not (is_own(name) or ":" not in name):
         return None
     if fresh is not None and fresh != estimated and abs(read - fresh) <= fresh * _OFF:
         return None

@@ -199,7 +199,8 @@ class ModelSummarizer:
         """Return what the model writes for a whole *request* with *prompt*; see `summarize`."""
         response, model = await self._model.respond(request), self._model.name
         spend(response.usage)
-        window = cut_window(request, response.usage, model=model, counter=TokenEstimator())
+        usage = response.usage or Usage()
+        window = cut_window(request, usage, model=model, counter=TokenEstimator())
         if window is not None:
             # A summary of the end alone would lose the rest without a trace.
             raise ContextOverflowError(model=model, window=window)

@@ -208,6 +208,7 @@ class WireModel(VendorModel, ABC):
         async with AsyncExitStack() as stack:
 
             async def begun() -> tuple[ChatDelta | ChatResponse, AsyncGenerator[Any, None]]:
+                """Return the first piece, and the others."""
                 pieces = await stack.enter_async_context(aclosing(self._pieces(request)))
                 return await anext(pieces), pieces
 
