@@ -18,7 +18,7 @@ from foldline.reduction.speech import unannounced
 
 # Half of the smallest window that a server has by default.
 _LEAST = 1_000
-# A window is a multiple of 1,024, and four tokens of the beginning are read besides.
+# Of a window, a multiple of 1,024, it reads the first four tokens and half of the others.
 _HALF_STEP, _BESIDES = 512, 2
 # How much a count of new tokens alone differs from the estimate of them.
 _OFF = 0.3
@@ -44,11 +44,12 @@ def cut_window(
     request before; of that the server has *taken* so much.
     """
     name, read = model.strip().lower(), usage.input_tokens
-    # Some proxies do not count what came from a cache, nor did Ollama before 0.3 (issue 3427).
+    # Some proxies do not count what came from a cache.
     if read < max(_LEAST, usage.cache_read_tokens + usage.cache_write_tokens):
         return None
     if _REFUSES(name) or not (is_own(name) or ":" not in name):
         return None
+    # Nor did Ollama before 0.3, and its 0.30.0 (issues 3427 and 16414).
     if fresh is not None and fresh != estimated and abs(read - fresh) <= fresh * _OFF:
         return None
     is_half = read % _HALF_STEP == _BESIDES
