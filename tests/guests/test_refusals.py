@@ -54,12 +54,14 @@ def test_a_refusal_is_known_in_every_form(error: Exception, *, is_long: bool) ->
 def test_any_other_failure_is_raised() -> None:
     """So is a refusal of an answer of which a piece was shown."""
     refusals = Refusals()
-    with refusals.asking(9_000):
+    refusals.sent = 9_000
+    with refusals.asking():
         raise too_long()
     assert refusals.overrides is not None
 
-    with pytest.raises(RuntimeError), refusals.asking(2_000):
+    refusals.sent = 2_000
+    with pytest.raises(RuntimeError), refusals.asking():
         raise RuntimeError
     refusals.is_over = True
-    with pytest.raises(BadRequestError), refusals.asking(2_000):
+    with pytest.raises(BadRequestError), refusals.asking():
         raise too_long()

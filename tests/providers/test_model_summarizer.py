@@ -346,6 +346,8 @@ def test_without_a_digest_the_old_reduction_stands() -> None:
     [
         ("llama3.2:3b", 2_050, True),
         ("llama3.2:3b", 5_000, False),
+        # Plain Chinese in the vocabulary of Qwen.
+        ("openai-chat:qwen-plus", 3_000, False),
         # What was not in a cache, as Ollama has counted.
         ("llama3.2:3b", 300, False),
         ("openai:gpt-5-mini", 2_050, False),
@@ -359,7 +361,7 @@ def test_a_summary_of_the_end_alone_is_none(name: str, read: int, is_cut: bool) 
     answer = ChatResponse(messages=(Message.assistant(GOOD),), usage=usage)
     summarizer = ModelSummarizer(ScriptedModel([answer], name=name))
     if is_cut:
-        with pytest.raises(ContextOverflowError, match="the window of 2050 tokens of llama"):
+        with pytest.raises(ContextOverflowError, match="the window of 4096 tokens of llama"):
             asyncio.run(summarizer.summarize(request))
     else:
         assert asyncio.run(summarizer.summarize(request)) == "The weather was spoken of."

@@ -5,7 +5,6 @@ from functools import partial
 from msgspec import UNSET, UnsetType, structs
 
 from foldline.agent.background import FoldKey
-from foldline.agent.cut_prompt import Counted
 from foldline.agent.events import PromptCutEvent, RequestSentEvent
 from foldline.agent.log import log
 from foldline.agent.model_call import ask_model, sendable_request
@@ -26,6 +25,7 @@ from foldline.history.history import History
 from foldline.history.messages import Message, Usage
 from foldline.history.meter import front_digest
 from foldline.history.tokens import count_message
+from foldline.providers.cut_prompt import cut_window
 from foldline.providers.model import ChatRequest, ChatResponse, PrewarmingModel
 from foldline.reduction.balance import has_gone_cold
 from foldline.reduction.budget import Budget, token_ratio
@@ -68,13 +68,12 @@ class Asking:
         given = overrides or _NO_OVERRIDES
         self._is_forced = given.trigger_history_reduction
         self._may_fold = setup.reducer.config.enabled and not given.skip_history_reduction
-        self._cut: ContextOverflowError | None = None
         self.response: ChatResponse | None = None
         """The model's answer; None if the turn ended before the call."""
         self.reduction: ReductionMetadata | None = None
         """The newest fold of this call."""
-        self.void_usage: Usage | None = None
-        """What the vendor counted for an answer that the response has replaced."""
+        self.void: list[Usage | None] = []
+        """What the vendor counted for answers that the response has replaced."""
         self.missed_tokens = 0
         """What the vendor's cache did not serve of the request before."""
 
@@ -284,8 +283,6 @@ class Asking:
                 await self._progress.end(reason, Change())
 
     def _learn(self, error: ContextOverflowError, reduced: ReducedHistory[Message]) -> None:
-        if error is self._cut:
-            return
         sent, window = reduced.event.request_tokens, error.window
         tokens = error.tokens or (sent if window is None else max(sent, int(window * _TOO_LONG)))
         # A vendor that reserves room for the answer refuses requests that are shorter than its
@@ -361,8 +358,7 @@ class Asking:
             service_thread_id=held,
             previous_id=sent.before.response_id if sent.before.model == event.model else None,
         )
-        cut = self.response
-        self.response = await ask_model(
+        response = await ask_model(
             setup,
             request,
             progress.emit,
@@ -370,49 +366,52 @@ class Asking:
             streams=self._streams,
             reduction=None if reduced.verdict.reason is Reason.DISABLED else reduced.event,
         )
-        self.void_usage = None if cut is None else cut.usage
-        if self.response.usage is not None and self.response.usage.input_tokens:
-            self._compare(self.response, request, reduced, sent, history)
-        if self.response.service_thread_id or progress.state.service_thread_id:
-            progress.state = basis.state_after(progress.state, self.response)
-        self.missed_tokens = sent.answered(setup, progress, self.response)
+        if self.response is not None:
+            self.void.append(self.response.usage)
+        self.response = response
+        cut, usage = None, response.usage
+        if usage is not None and usage.input_tokens:
+            cut = self._counted(request, usage, reduced, sent, history)
+        if response.service_thread_id or progress.state.service_thread_id:
+            progress.state = basis.state_after(progress.state, response)
+        self.missed_tokens = sent.answered(setup, progress, response)
+        if cut is not None:
+            raise cut
 
-    def _compare(
+    def _counted(
         self,
-        response: ChatResponse,
         request: ChatRequest,
+        usage: Usage,
         reduced: ReducedHistory[Message],
         sent: Comparison,
         history: History,
-    ) -> None:
-        """Learn from what the vendor has counted; raise, the first time, if it has cut the request."""
-        progress, event = self._progress, sent.event
-        counted = Counted(
-            request=request,
-            response=response,
-            event=event,
-            before=sent.before,
-            estimated=self._estimated(reduced),
+    ) -> ContextOverflowError | None:
+        """Learn from what the vendor has counted; return what it should have said if it has cut *request*."""
+        event, before, estimated = sent.event, sent.before, self._estimated(reduced)
+        window = cut_window(
+            request,
+            usage,
+            model=event.model,
+            counter=history.counter,
+            estimated=estimated,
+            taken=before.counted if before.model == event.model else 0,
+            fresh=event.fresh_tokens * estimated // max(event.tokens, 1),
         )
-        window = counted.window(history.counter)
-        if window is None:
-            self._keep_to(self._ratio(counted.read, reduced))
-            return
-        log().warning(_CUT, event.model, counted.read, event.tokens, window)
-        progress.emit(
-            PromptCutEvent(
-                iteration=event.iteration,
-                model=event.model,
-                tokens=event.tokens,
-                read_tokens=counted.read,
-                window=window,
-            )
+        if window is None or event.is_delta:
+            self._keep_to(self._ratio(usage.input_tokens, reduced))
+            return None
+        log().warning(_CUT, event.model, usage.input_tokens, event.tokens, window)
+        told = PromptCutEvent(
+            iteration=event.iteration,
+            model=event.model,
+            tokens=event.tokens,
+            read_tokens=usage.input_tokens,
+            window=window,
         )
-        known = progress.state.learned.get(event.model)
-        self._keep_to(1.0 if known is None else known.ratio, window=window)
-        if self._cut is None:
-            self._cut = ContextOverflowError(model=event.model, window=window, tokens=event.tokens)
-            raise self._cut
+        self._progress.emit(told)
+        cut = ContextOverflowError(model=event.model, window=window, tokens=event.tokens)
+        self._learn(cut, reduced)
+        return cut
 
 
 def _fold_of(reduced: ReducedHistory[Message]) -> ReductionMetadata | None:

@@ -153,17 +153,13 @@ def warn_of_vendor_edits(settings: Mapping[str, object]) -> None:
     platform.claude.com, "Context editing"; read on 2026-11-22. pydantic-ai puts a vendor's name in
     front of both.
     """
-    if names := vendor_edits(settings):
+    names = [name for name, value in settings.items() if _edits(name, value)]
+    if names:
         text = (
             "the settings (%s) let the vendor edit a conversation that foldline folds, so the model "
             "may see less than the view: leave them out, or set enabled=False"
         )
         _LOG.warning(text, ", ".join(names))
-
-
-def vendor_edits(settings: Mapping[str, object]) -> list[str]:
-    """Return the names of those *settings* that let the vendor edit a conversation."""
-    return [name for name, value in settings.items() if _edits(name, value)]
 
 
 def _edits(name: str, value: object) -> bool:

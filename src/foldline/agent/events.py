@@ -156,8 +156,8 @@ class PromptCutEvent(_IterationEvent, frozen=True, kw_only=True):
     """
     The server has read only the end of a request, without an error: Ollama with an unset `num_ctx`.
 
-    If the view can be folded to *window*, the request is sent once more, and what its first answer has
-    streamed is void.
+    If the view can be folded to *window*, the request is sent once more: with its `RequestSentEvent`
+    what the first answer has streamed is void.
     """
 
     model: str

@@ -63,13 +63,12 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     def budget(self, state: AgentLoopState | None = None) -> Budget:
         """Return what the next request may hold, as far as the vendor of this model has shown."""
         known = None if state is None else state.learned.get(self.model.name)
-        config, window = self.reducer.config, None
-        if known is not None and known.configured == config.context_window_size:
-            window = known.window
+        config = self.reducer.config
+        holds = known is not None and known.configured == config.context_window_size
         return budget_of(
             config,
             window=self.reducer.window,
-            learned=window,
+            learned=known.window if known and holds else None,
             instructions=self.fixed.instructions,
             tools=self.fixed.tools,
             ratio=known.ratio if known else 1.0,

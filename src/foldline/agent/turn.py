@@ -22,8 +22,8 @@ from foldline.agent.events import (
     DecisionEvent,
     IterationFinishedEvent,
     IterationStartedEvent,
-    PromptCutEvent,
     RepeatBreakerEvent,
+    RequestSentEvent,
     RunCompletedEvent,
     TextDeltaEvent,
     ToolCallEndEvent,
@@ -142,7 +142,8 @@ class Turn:
         self._events.append(event)
         if isinstance(event, TextDeltaEvent):
             self._said.append(event.text)
-        elif isinstance(event, PromptCutEvent):
+        elif isinstance(event, RequestSentEvent):
+            # What an answer to the request before it has said is void.
             self._said.clear()
         if self._listen is not None:
             self._listen(event)
@@ -218,8 +219,8 @@ class Turn:
             self._decide("terminate", self._at.state.termination_reason)
             return
         await self._answered(asking.response, asking.missed_tokens)
-        if asking.void_usage is not None:
-            self._usages[-1] = total_usage((self._usages[-1], asking.void_usage))
+        if asking.void:
+            self._usages[-1] = total_usage((self._usages[-1], *asking.void))
 
     async def _answered(self, response: ChatResponse, missed_tokens: int) -> None:
         iteration = self._at.state.iteration

@@ -20,6 +20,8 @@ class Refusals:
     def __init__(self) -> None:
         """Begin with none."""
         self._sent: list[int] = []
+        self.sent = 0
+        """The tokens of the view that was sent last."""
         self.overrides: AgentRunConfig | None = None
         """The overrides for the next view."""
         self.is_over = False
@@ -37,17 +39,17 @@ class Refusals:
         self.overrides = by_refusal(sent) if again else None
         return self.overrides
 
-    def answers(self, error: Exception, sent: int) -> bool:
-        """Whether to ask again after *error*, which may have refused a view of *sent* tokens."""
-        return not self.is_over and is_too_long(error) and self.after(sent) is not None
+    def answers(self, error: Exception) -> bool:
+        """Whether to ask again after *error*, which may be a refusal of the last view."""
+        return not self.is_over and is_too_long(error) and self.after(self.sent) is not None
 
     @contextmanager
-    def asking(self, sent: int) -> Generator[None]:
-        """Go on behind the block if a view of *sent* tokens is refused in it and to be made smaller."""
+    def asking(self) -> Generator[None]:
+        """Go on behind the block if the last view is refused in it and to be made smaller."""
         try:
             yield
         except Exception as error:
-            if not self.answers(error, sent):
+            if not self.answers(error):
                 raise
 
 

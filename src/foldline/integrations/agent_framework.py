@@ -53,7 +53,8 @@ class FoldlineChatMiddleware(ChatMiddleware):
             if context.session is not None:
                 held.update(new_reduction(held, reduced.state))
             context.messages = reduced.messages
-            with refusals.asking(reduced.event.reduced_tokens):
+            refusals.sent = reduced.event.reduced_tokens
+            with refusals.asking():
                 return await call_next()
 
 

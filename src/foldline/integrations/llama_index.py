@@ -1,7 +1,6 @@
 """A memory and a wrapper of the model for LlamaIndex."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, LLMMetadata
@@ -22,17 +21,6 @@ __all__ = ["FoldlineLLM", "FoldlineMemory"]
 
 _SCHEMAS = "foldline_schemas"
 """The schemas of the tools among the options of a call, which its vendor does not get."""
-
-
-class _Call:
-    """One call of a model; the schemas of its tools are taken out of its options."""
-
-    def __init__(self, messages: Sequence[ChatMessage], options: dict[str, Any]) -> None:
-        self.messages, self.tools = messages, options.pop(_SCHEMAS, ())
-        self.refusals, self.sent = Refusals(), 0
-
-    def asking(self) -> AbstractContextManager[None]:
-        return self.refusals.asking(self.sent)
 
 
 class FoldlineLLM(FunctionCallingLLM):
@@ -63,58 +51,58 @@ class FoldlineLLM(FunctionCallingLLM):
         """What the model can do."""
         return self._llm.metadata
 
-    async def _reduced(self, call: "_Call") -> list[ChatMessage]:
-        """Return the view of the messages of *call*."""
+    async def _shown(
+        self, messages: Sequence[ChatMessage], tools: Sequence[object], refusals: Refusals
+    ) -> list[ChatMessage]:
+        """Return the view of *messages*, a smaller one after *refusals*."""
         thread = None if self._memory is None else await self._memory.thread()
         reduced: ReducedHistory[ChatMessage] = await reduced_in(
             thread,
             lambda state: self._view.reduce(
-                call.messages,
-                state=state,
-                tools=call.tools,
-                overrides=call.refusals.overrides,
+                messages, state=state, tools=tools, overrides=refusals.overrides
             ),
         )
-        call.sent = reduced.event.reduced_tokens
+        refusals.sent = reduced.event.reduced_tokens
         return reduced.messages
 
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
         """Ask with the view; while it is refused as too long, again after a fold."""
-        call = _Call(messages, kwargs)
+        tools, refusals = kwargs.pop(_SCHEMAS, ()), Refusals()
         while True:
-            view = call_sync(self._reduced, call)
-            with call.asking():
+            view = call_sync(self._shown, messages, tools, refusals)
+            with refusals.asking():
                 return self._llm.chat(view, **kwargs)
 
     async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
         """Ask as `chat` does."""
-        call = _Call(messages, kwargs)
+        tools, refusals = kwargs.pop(_SCHEMAS, ()), Refusals()
         while True:
-            view = await self._reduced(call)
-            with call.asking():
+            view = await self._shown(messages, tools, refusals)
+            with refusals.asking():
                 return await self._llm.achat(view, **kwargs)
 
     def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
         """Ask as `chat` does, before the first piece."""
-        call = _Call(messages, kwargs)
+        tools, refusals = kwargs.pop(_SCHEMAS, ()), Refusals()
         while True:
-            view = call_sync(self._reduced, call)
-            with call.asking():
+            view = call_sync(self._shown, messages, tools, refusals)
+            with refusals.asking():
                 for one in self._llm.stream_chat(view, **kwargs):
-                    call.refusals.is_over = True
+                    refusals.is_over = True
                     yield one
                 return
 
     async def astream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
         """Ask as `chat` does, before the first piece."""
-        call = _Call(messages, kwargs)
+        tools, refusals = kwargs.pop(_SCHEMAS, ()), Refusals()
 
         async def pieces() -> AsyncIterator[Any]:
+            """Yield the pieces of the answer."""
             while True:
-                view = await self._reduced(call)
-                with call.asking():
+                view = await self._shown(messages, tools, refusals)
+                with refusals.asking():
                     async for one in await self._llm.astream_chat(view, **kwargs):
-                        call.refusals.is_over = True
+                        refusals.is_over = True
                         yield one
                     return
 

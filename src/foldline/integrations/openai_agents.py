@@ -1,6 +1,7 @@
 """A session, and a filter of the model's input or a wrapper of the model, for the OpenAI Agents SDK."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from inspect import signature
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,7 +13,6 @@ from agents import (
     ItemHelpers,
     Model,
     ModelResponse,
-    ModelSettings,
     RunContextWrapper,
     Tool,
     handoff,
@@ -37,6 +37,8 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
+# The names of what the SDK passes to a model without them.
+_ASKED = [*signature(Model.get_response).parameters][1:]
 # What a stream begins with before a vendor has judged the request.
 _OPENINGS = frozenset({"response.created", "response.queued", "response.in_progress"})
 
@@ -106,8 +108,7 @@ def model_input_filter(
 
     async def reduced_input(data: CallModelData[Any]) -> ModelInputData:
         """Return the view of *data*."""
-        given = data.model_data
-        agent = data.agent
+        given, agent = data.model_data, data.agent
         schemas = _schemas(await _tools(data, listed), agent.handoffs, agent.output_type)
         reduced = await _reduced(
             reducer, session, given.input, instructions=given.instructions, tools=schemas
@@ -133,57 +134,35 @@ class FoldlineModel(Model):
         expect("session", session, FoldlineSession | None, hint="leave it out with another session")
         self._model, self._reducer, self._session = model, reducer, session
 
-    async def _view(self, call: "_Call") -> list[Any]:
+    async def _shown(self, asked: dict[str, Any], refusals: Refusals) -> dict[str, Any]:
+        """Return what is *asked* with the view as its input, a smaller one after *refusals*."""
         reduced = await _reduced(
             self._reducer,
             self._session,
-            call.items,
-            instructions=call.instructions,
-            tools=call.schemas,
-            overrides=call.refusals.overrides,
+            ItemHelpers.input_to_new_input_list(asked["input"]),
+            instructions=asked["system_instructions"],
+            tools=_schemas(asked["tools"], asked["handoffs"], asked["output_schema"]),
+            overrides=refusals.overrides,
         )
-        call.sent = reduced.event.reduced_tokens
-        return _sendable(reduced.messages)
+        refusals.sent = reduced.event.reduced_tokens
+        return {**asked, "input": _sendable(reduced.messages)}
 
-    async def get_response(
-        self,
-        system_instructions: str | None,
-        input: str | list[Any],
-        model_settings: ModelSettings,
-        tools: list[Tool],
-        output_schema: AgentOutputSchemaBase | None,
-        handoffs: list[Handoff[Any]],
-        *more: Any,
-        **options: Any,
-    ) -> ModelResponse:
+    async def get_response(self, *given: Any, **options: Any) -> ModelResponse:
         """Ask with the view; while it is refused as too long, again after a fold."""
-        call = _Call(system_instructions, input, _schemas(tools, handoffs, output_schema))
-        rest = (model_settings, tools, output_schema, handoffs, *more)
+        asked, refusals = dict(zip(_ASKED, given, strict=False), **options), Refusals()
         while True:
-            view = await self._view(call)
-            with call.refusals.asking(call.sent):
-                return await self._model.get_response(call.instructions, view, *rest, **options)
+            shown = await self._shown(asked, refusals)
+            with refusals.asking():
+                return await self._model.get_response(**shown)
 
-    async def stream_response(
-        self,
-        system_instructions: str | None,
-        input: str | list[Any],
-        model_settings: ModelSettings,
-        tools: list[Tool],
-        output_schema: AgentOutputSchemaBase | None,
-        handoffs: list[Handoff[Any]],
-        *more: Any,
-        **options: Any,
-    ) -> AsyncIterator[Any]:
+    async def stream_response(self, *given: Any, **options: Any) -> AsyncIterator[Any]:
         """Ask as `get_response` does, before the first piece of the answer."""
-        call = _Call(system_instructions, input, _schemas(tools, handoffs, output_schema))
-        rest = (model_settings, tools, output_schema, handoffs, *more)
+        asked, refusals = dict(zip(_ASKED, given, strict=False), **options), Refusals()
         while True:
-            view = await self._view(call)
-            with call.refusals.asking(call.sent):
-                pieces = self._model.stream_response(call.instructions, view, *rest, **options)
-                async for one in pieces:
-                    call.refusals.is_over |= one.type not in _OPENINGS
+            shown = await self._shown(asked, refusals)
+            with refusals.asking():
+                async for one in self._model.stream_response(**shown):
+                    refusals.is_over |= one.type not in _OPENINGS
                     yield one
                 return
 
@@ -194,17 +173,6 @@ class FoldlineModel(Model):
     def get_retry_advice(self, request: Any) -> Any:
         """Return what the model advises."""
         return self._model.get_retry_advice(request)
-
-
-class _Call:
-    """One call of a model."""
-
-    def __init__(
-        self, instructions: str | None, given: str | list[Any], schemas: list[object]
-    ) -> None:
-        self.instructions, self.schemas = instructions, schemas
-        self.items = ItemHelpers.input_to_new_input_list(given)
-        self.refusals, self.sent = Refusals(), 0
 
 
 async def _reduced(

@@ -27,8 +27,9 @@ class FoldlineCapability(AbstractCapability[Any]):
     """
     Shows the model the view of each run's messages; the history of the run keeps all of them.
 
-    The reduction is in the metadata of the answer that was asked for with it, which is stored with
-    the history and never sent, so that it comes back wherever the history does.
+    The reduction is in the metadata of the answer that was asked for with it, or of the request if the
+    answer is streamed; both are stored with the history and never sent, so that it comes back wherever
+    the history does.
     """
 
     reducer: HistoryReducer
@@ -38,7 +39,7 @@ class FoldlineCapability(AbstractCapability[Any]):
         """Prepare to remember what is read, over all runs."""
         self._view: GuestView[ModelMessage] = GuestView(self.reducer, PydanticAICodec())
         self._made: dict[str, str] = {}
-        self._refusals, self._sent = Refusals(), 0
+        self._refusals = Refusals()
         self._state: HistoryReductionState | None = None
 
     async def for_run(self, ctx: RunContext[Any]) -> "FoldlineCapability":
@@ -59,7 +60,8 @@ class FoldlineCapability(AbstractCapability[Any]):
         """Return the request with the view, for this attempt alone."""
         messages = request_context.messages
         answers = [one for one in messages if isinstance(one, ModelResponse)]
-        kept = AnsweredReductions([one.metadata for one in answers])
+        # What the newest request keeps is of an attempt before this one.
+        kept = AnsweredReductions([one.metadata for one in messages[:-1]])
         asked = [one.instructions for one in messages if isinstance(one, ModelRequest)]
         parameters = request_context.model_request_parameters
         output = parameters.output_object
@@ -68,9 +70,8 @@ class FoldlineCapability(AbstractCapability[Any]):
         again = self._refusals.overrides
         reduced = await self._view.reduce(
             messages,
-            # An attempt goes on from the fold of the one that was refused; without a state the
-            # reducer remembers that, also where a stream keeps no metadata.
-            state=kept.state if again is None or kept.state is None else self._state,
+            # An attempt goes on from the fold of the one that was refused.
+            state=kept.state if again is None else self._state,
             overrides=again,
             usage=(answers[-1].usage.input_tokens or None) if answers else None,
             instructions=asked[-1] if asked else None,
@@ -85,7 +86,11 @@ class FoldlineCapability(AbstractCapability[Any]):
             + ([] if output is None or parameters.output_tools else [output.json_schema]),
         )
         self._made, self._state = kept.new(reduced.state), reduced.state
-        self._sent = reduced.event.reduced_tokens
+        self._refusals.sent = reduced.event.reduced_tokens
+        if self._made and getattr(request_context, "streaming", False):
+            # `run_stream` keeps the answer as it came, without what is added to it afterwards.
+            messages[-1].metadata = {**(messages[-1].metadata or {}), **self._made}
+            self._made = {}
         return replace(request_context, messages=reduced.messages)
 
     async def after_model_request(
@@ -99,6 +104,6 @@ class FoldlineCapability(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
     ) -> ModelResponse:
         """Have the model asked again with a smaller view if it has refused this one as too long."""
-        if _RetryRequest is not None and self._refusals.answers(error, self._sent):
+        if _RetryRequest is not None and self._refusals.answers(error):
             raise _RetryRequest
         raise error

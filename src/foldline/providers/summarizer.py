@@ -14,7 +14,7 @@ from foldline.errors import ConfigError, ContextOverflowError, SummarizerError
 from foldline.history.messages import Message, Usage
 from foldline.history.tokens import TokenEstimator
 from foldline.providers.book import assumed_window
-from foldline.providers.cut_prompt import cut_text
+from foldline.providers.cut_prompt import cut_window
 from foldline.providers.digest.text import clean
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, window_of
 from foldline.providers.transcript import write_transcript
@@ -199,10 +199,11 @@ class ModelSummarizer:
         """Return what the model writes for a whole *request* with *prompt*; see `summarize`."""
         response, model = await self._model.respond(request), self._model.name
         spend(response.usage)
-        read = 0 if response.usage is None else response.usage.input_tokens
-        if cut_text(request, read, model=model, counter=TokenEstimator()):
+        usage = response.usage or Usage()
+        window = cut_window(request, usage, model=model, counter=TokenEstimator())
+        if window is not None:
             # A summary of the end alone would lose the rest without a trace.
-            raise ContextOverflowError(model=model, window=read)
+            raise ContextOverflowError(model=model, window=window)
         return _read(response, name=self.name, is_bound=prompt == DEFAULT_PROMPT)
 
 

@@ -314,11 +314,11 @@ class Tiny(Scripted):
         return output_of(answer, len(self.asked))
 
     async def get_response(self, *_: Any, **given: Any) -> Any:
-        return ModelResponse(output=self._answer(_[1]), usage=Usage(), response_id=None)
+        return ModelResponse(output=self._answer(given["input"]), usage=Usage(), response_id=None)
 
-    async def stream_response(self, *_: Any, **__: Any) -> Any:
+    async def stream_response(self, *_: Any, **given: Any) -> Any:
         yield SimpleNamespace(type="response.created")
-        output = self._answer(_[1])
+        output = self._answer(given["input"])
         response = Answered(
             id="r",
             created_at=0,

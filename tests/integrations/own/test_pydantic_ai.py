@@ -9,6 +9,7 @@ from pydantic_ai.capabilities import CombinedCapability
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import (
     ModelMessage,
+    ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
     TextPart,
@@ -21,7 +22,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.integrations import pydantic_ai
 from tests.integrations import refused
 from tests.integrations.counted import ANSWER, RULES, Heard, Room, peek
-from tests.integrations.golden import make_reducer
+from tests.integrations.golden import SUMMARY, ScriptedSummarizer, make_reducer
 
 
 async def _unchanged(_: Any, __: Any, request_context: Any) -> Any:
@@ -120,6 +121,42 @@ def test_what_the_model_refuses_as_too_long_is_folded(streams: bool) -> None:
 
     asyncio.run(play())
     refused.check(sizes)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_reduction_comes_back_with_a_stored_history(streams: bool) -> None:
+    """Another process reads no message a second time, also where the answers were streamed."""
+    read: list[int] = []
+
+    def answer(_: Any, __: Any) -> ModelResponse:
+        return ModelResponse([TextPart("It has two chairs.")])
+
+    async def pieces(_: Any, __: Any) -> Any:
+        yield "It has "
+        yield "two chairs."
+
+    async def play() -> None:
+        kept = b"[]"
+        for number in range(40):
+            writer = ScriptedSummarizer(repeat=SUMMARY)
+            agent = Agent(
+                FunctionModel(answer, stream_function=pieces),
+                capabilities=[pydantic_ai.FoldlineCapability(make_reducer(writer))],
+            )
+            history = ModelMessagesTypeAdapter.validate_json(kept)
+            asked = f"What is in room {number}?"
+            if streams:
+                async with agent.run_stream(asked, message_history=history) as run:
+                    await run.get_output()
+                kept = run.all_messages_json()
+            else:
+                kept = (await agent.run(asked, message_history=history)).all_messages_json()
+            read.extend(len(one.messages) for one in writer.requests)
+        assert len(ModelMessagesTypeAdapter.validate_json(kept)) == 80
+
+    asyncio.run(play())
+    assert len(read) > 3
+    assert sum(read) < 80
 
 
 @pytest.mark.parametrize(("status", "asked"), [(400, 4), (429, 1)])

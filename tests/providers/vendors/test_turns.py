@@ -131,7 +131,7 @@ async def test_a_vendor_that_refuses_turns_too_is_asked_twice(vendor: VendorServ
             [user([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}])],
         ),
         ([user("a", name="Ann"), user("b", name="Ann")], [user("a\n\nb", name="Ann")]),
-        ([user("a", name="Ann"), user("b", name="Bob")], [user("Ann: a\n\nBob: b")]),
+        ([user("a", name="Ann"), user("b", name="Bob")], [user("Ann:\n\na\n\nBob:\n\nb")]),
         (
             [user("a"), assistant("b"), assistant(None, tool_calls=[CALL]), RESULT, user("c")],
             [

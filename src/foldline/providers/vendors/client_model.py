@@ -123,13 +123,9 @@ class ClientModel:
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         """Return what the model says to *request*; raise what `ChatModel.respond` raises."""
-        while True:
-            before = self._wire.refused
-            try:
-                return await self.answered(self._wire.arguments(request))
-            except ModelError as error:
-                if not self._wire.leaves_out(error, request, before):
-                    raise
+        return await self._wire.taught(
+            request, lambda: self.answered(self._wire.arguments(request))
+        )
 
     async def answered(self, given: Object, *, method: str = "create") -> ChatResponse:
         """Return what *method* of the client answers to the arguments *given*."""

@@ -9,6 +9,7 @@ would be words of the assistant.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 from foldline.history.formats.renderings.sending import EMPTY_NOTE, OPENING_NOTE
 from foldline.history.formats.wire import Object, listed_blocks
@@ -43,24 +44,16 @@ def in_turns(items: Iterable[Object]) -> list[Object]:
 
 def _merged(first: Object, second: Object) -> Object:
     """Return *first* and *second* as one message; of users with names it says who speaks."""
-    names = {first.get("name"), second.get("name")}
-    if len(names) > 1:
-        first, second = _said_by_name(first), _said_by_name(second)
-    given = [one.get("content") for one in (first, second)]
-    content = [one for one in given if one]
+    is_one_name = first.get("name") == second.get("name")
+    content = list[Any]()
+    for one in (first, second):
+        if not is_one_name and "name" in one:
+            content.append(f"{one['name']}:")
+        if one.get("content"):
+            content.append(one["content"])
+    merged = {**first, **second, "content": None}
+    if not is_one_name:
+        del merged["name"]
     if content and all(isinstance(one, str) for one in content):
-        return {**first, **second, "content": "\n\n".join(content)}
-    blocks = [block for one in content for block in listed_blocks(one)]
-    return {**first, **second, "content": blocks or None}
-
-
-def _said_by_name(item: Object) -> Object:
-    name = item.get("name")
-    if name is None:
-        return item
-    rest = {key: value for key, value in item.items() if key != "name"}
-    told = {"type": "text", "text": f"{name}:"}
-    content = rest.get("content")
-    if isinstance(content, str):
-        return {**rest, "content": f"{name}: {content}"}
-    return {**rest, "content": [told, *listed_blocks(content)]}
+        return {**merged, "content": "\n\n".join(content)}
+    return {**merged, "content": [one for said in content for one in listed_blocks(said)] or None}

@@ -8,14 +8,22 @@ another or at once, so every loop has its own client, made when a call first nee
 import asyncio
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from functools import partial
 from operator import attrgetter
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.errors import ModelError, ServiceThreadLostError
@@ -39,6 +47,11 @@ from foldline.providers.vendors.failure import (
 )
 
 
+_Answer = TypeVar("_Answer")
+
+TURNS = "turns"
+"""What marks two messages of one speaker in a row."""
+
 END = "[DONE]"
 """The `type` of the event for the mark with which OpenAI ends a stream."""
 
@@ -50,7 +63,7 @@ _JSON, _EVENTS = "application/json", "text/event-stream"
 # Lists that settings extend instead of replacing them.
 _JOINED = ("tools", "include")
 # Reasoning of many long conversations; beyond that each of them is refused once more.
-_MOST_UNREADABLE = 10_000
+_MOST_REFUSED = 10_000
 _FINISHES: Mapping[str, FinishReason] = {
     "length": "length",
     "max_tokens": "length",
@@ -158,16 +171,6 @@ class VendorModel:
         await self.close()
 
 
-class Refused(Struct, frozen=True):
-    """What a vendor has refused."""
-
-    thoughts: frozenset[object] = frozenset()
-    """What marks reasoning that it cannot read."""
-
-    turns: bool = False
-    """Whether it refuses two messages of one speaker in a row."""
-
-
 class WireModel(VendorModel, ABC):
     """A vendor's model that is sent our own rendering, past the types of its SDK."""
 
@@ -198,25 +201,20 @@ class WireModel(VendorModel, ABC):
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         """Return what the model says to *request*; raise what `ChatModel.respond` raises."""
-        async with self._asked(request) as reply:
-            data = await reply.http_response.aread()
-            return self.read(as_object(decode_json(data), "the response"))
+        return await self._asked(request, self.read)
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         """Yield the pieces of the response, then the whole; closing this ends the request."""
-        before, has_begun = self.refused, False
-        try:
-            async with aclosing(self._pieces(request)) as pieces:
-                async for piece in pieces:
-                    has_begun = True
-                    yield piece
-        except ModelError as error:
+        async with AsyncExitStack() as stack:
+
+            async def begun() -> tuple[ChatDelta | ChatResponse, AsyncGenerator[Any, None]]:
+                """Return the first piece, and the others."""
+                pieces = await stack.enter_async_context(aclosing(self._pieces(request)))
+                return await anext(pieces), pieces
+
             # Some servers (LM Studio, LocalAI) refuse a request in a stream that is open already.
-            if has_begun or not self.leaves_out(error, request, before):
-                raise
-        else:
-            return
-        async with aclosing(self.stream(request)) as pieces:
+            piece, pieces = await self.taught(request, begun)
+            yield piece
             async for piece in pieces:
                 yield piece
 
@@ -244,36 +242,35 @@ class WireModel(VendorModel, ABC):
         if not fields:
             return False
         request = replace(request, settings={**request.settings, **fields})
-        async with self._asked(request) as reply:
-            data = await reply.http_response.aread()
-            raise_if_failed(self.name, as_object(decode_json(data), "the response"))
+        await self._asked(request, partial(raise_if_failed, self.name))
         return True
 
-    refused = Refused()
-    """What the vendor has refused: a conversation goes on without it."""
+    refused: frozenset[object] = frozenset()
+    """What marks what the vendor has refused: a conversation goes on without it."""
 
     # Whether a request can be written so that speakers take turns.
     _takes_turns: ClassVar[bool] = False
 
-    def leaves_out(self, error: ModelError, request: ChatRequest, before: Refused) -> bool:
-        """
-        Whether *request* is written from now on without something that *error* refuses.
-
-        It was written when *before* was refused; another request may have taught the rest meanwhile.
-        """
-        if refuses_turns(error) and self._takes_turns:
-            self.refused = replace(self.refused, turns=True)
-            return not before.turns
-        if not refuses_reasoning(error):
-            return False
-        thoughts = frozenset(self._thoughts(request))
-        known = self.refused.thoughts
-        known = known if len(known) < _MOST_UNREADABLE else frozenset[object]()
-        self.refused = replace(self.refused, thoughts=known | thoughts)
-        return not thoughts <= before.thoughts
+    async def taught(self, request: ChatRequest, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        """Return what *ask* returns, which sends *request*; again if it can leave out what is refused."""
+        while True:
+            # Another request may teach something while this one waits.
+            before = self.refused
+            try:
+                return await ask()
+            except ModelError as error:
+                refused = frozenset[object]()
+                if refuses_turns(error) and self._takes_turns:
+                    refused = frozenset({TURNS})
+                elif refuses_reasoning(error):
+                    refused = frozenset(self._thoughts(request))
+                if refused <= before:
+                    raise
+                known = self.refused if len(self.refused) < _MOST_REFUSED else frozenset[object]()
+                self.refused = known | refused
 
     def _thoughts(self, request: ChatRequest) -> Iterable[object]:  # noqa: ARG002
-        """Return what marks each reasoning in *request*, as `Refused` has it."""
+        """Return what marks each reasoning in *request*, as `refused` has it."""
         return ()
 
     def _prewarming(self, settings: Mapping[str, object]) -> Object:  # noqa: ARG002
@@ -294,22 +291,15 @@ class WireModel(VendorModel, ABC):
                 given[key] = [*own, *(item for item in maybe_list(given[key]) if item not in own)]
         return {**body, **given}
 
-    @asynccontextmanager
-    async def _asked(self, request: ChatRequest) -> AsyncGenerator[Any, None]:
-        async with AsyncExitStack() as stack:
-            while (reply := await self._reply(stack, request)) is None:
-                pass
-            yield reply
+    async def _asked(self, request: ChatRequest, read: Callable[[Object], _Answer]) -> _Answer:
+        """Return what *read* makes of the answer to *request*."""
 
-    async def _reply(self, stack: AsyncExitStack, request: ChatRequest) -> Any:
-        """Return the reply to *request*; None if it is to be sent again without what was refused."""
-        before = self.refused
-        try:
-            return await stack.enter_async_context(self._sent(request, streamed=False))
-        except ModelError as error:
-            if not self.leaves_out(error, request, before):
-                raise
-            return None
+        async def ask() -> _Answer:
+            async with self._sent(request, streamed=False) as reply:
+                data = await reply.http_response.aread()
+                return read(as_object(decode_json(data), "the response"))
+
+        return await self.taught(request, ask)
 
     @asynccontextmanager
     async def _sent(self, request: ChatRequest, *, streamed: bool) -> AsyncGenerator[Any, None]:

@@ -57,7 +57,7 @@ from foldline.providers.model import (
 )
 from foldline.providers.vendors.cache_marks import mark_anthropic, mark_openai
 from foldline.providers.vendors.turns import in_turns
-from foldline.providers.vendors.vendor_model import END, StreamReader, WireModel, described
+from foldline.providers.vendors.vendor_model import END, TURNS, StreamReader, WireModel, described
 
 
 _DETAILS = "reasoning_details"
@@ -138,9 +138,9 @@ class OpenAIChat(_OpenAI):
 
     def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: FBT001
         items = render_openai_chat(request.messages)
-        if self.refused.thoughts:
+        if self.refused:
             items = [*map(self._readable, items)]
-        if self.refused.turns:
+        if TURNS in self.refused:
             items = in_turns(items)
         body: Object = {"messages": self._marked(items, request)}
         if request.tools:
@@ -158,7 +158,7 @@ class OpenAIChat(_OpenAI):
 
     def _readable(self, item: Object) -> Object:
         """Return *item* without reasoning of which something is refused."""
-        if self.refused.thoughts.isdisjoint(map(_seal, maybe_list(item.get(_DETAILS)))):
+        if self.refused.isdisjoint(map(_seal, maybe_list(item.get(_DETAILS)))):
             return item
         return {key: item[key] for key in item if key not in {*REASONING, _DETAILS}}
 
@@ -268,7 +268,7 @@ class OpenAIResponses(_OpenAI):
         is_plain, is_gone = _PLAIN(self._model) is not None, False
         for one in items:
             if one.get("type") == "reasoning":
-                is_gone = is_plain or one.get("id") in self.refused.thoughts
+                is_gone = is_plain or one.get("id") in self.refused
             if not is_gone:
                 yield one
             elif one.get("type") != "reasoning":
@@ -276,7 +276,7 @@ class OpenAIResponses(_OpenAI):
 
     def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: ARG002, FBT001
         items = render_openai_responses(request.messages)
-        if _PLAIN(self._model) or self.refused.thoughts:
+        if _PLAIN(self._model) or self.refused:
             items = [*self._readable(items)]
         body: Object = {"input": self._marked(items, request), "store": self._holds_history}
         if request.service_thread_id is not None:
@@ -397,7 +397,7 @@ class AnthropicMessages(WireModel):
 
     def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: ARG002, FBT001
         view = render_anthropic(request.messages)
-        if self.refused.thoughts:
+        if self.refused:
             view = replace(view, messages=[*self._readable(view.messages)])
         # What a model may think counts as written.
         thinking = maybe_object(request.settings.get("thinking"))
@@ -447,7 +447,7 @@ class AnthropicMessages(WireModel):
             left = [
                 one
                 for one in maybe_list(given)
-                if not (_is_thought(one) and _seal(one) in self.refused.thoughts)
+                if not (_is_thought(one) and _seal(one) in self.refused)
             ]
             if not is_list(given) or len(left) == len(given):
                 yield item
