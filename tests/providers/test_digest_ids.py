@@ -37,7 +37,8 @@ def test_a_number_is_whole() -> None:
 def test_the_colors_of_a_terminal_are_no_part_of_a_name(escape: str) -> None:
     """They are left out, in the output of a command and in JSON around it; a moved cursor ends a word."""
     shown = (
-        "\x1b[38;5;244m1b2c3d4\x1b[m src/\x1b[1;36mcart.ts\x1b[0m \x1b[33mORD-1771\x1b[2KORD-1772"
+        "\x1b[38;5;244m1b2c3d4\x1b[m src/\x1b[1;36mcart.ts\x1b[0m \x1b[33mORD-1771\x1b[2KORD-1772 "
+        "PAY-\x1b[01;31m\x1b[K77\x1b[m\x1b[K12 \x1b[1mREF-5501\x1b(B\x1b[m"
     ).replace("\x1b", escape)
 
     entries = ledger_of(call("bash", "{}"), Message.tool("c", shown)).seen
@@ -46,6 +47,8 @@ def test_the_colors_of_a_terminal_are_no_part_of_a_name(escape: str) -> None:
         "1b2c3d4",
         "ORD-1771",
         "ORD-1772",
+        "PAY-7712",
+        "REF-5501",
         "src/cart.ts",
     ]
 
