@@ -37,15 +37,20 @@ def test_a_number_is_whole() -> None:
 def test_the_colors_of_a_terminal_are_no_part_of_a_name(escape: str) -> None:
     """They are left out, in the output of a command and in JSON around it; a moved cursor ends a word."""
     shown = (
-        "\x1b[38;5;244m1b2c3d4\x1b[m src/\x1b[1;36mcart.ts\x1b[0m \x1b[33mORD-1771\x1b[2KORD-1772"
+        "\x1b[38;5;244m1b2c3d4\x1b[m src/\x1b[1;36mcart.ts\x1b[0m \x1b[33mORD-1771\x1b[2KORD-1772 "
+        "PAY-\x1b[01;31m\x1b[K77\x1b[m\x1b[K12 \x1b[1mREF-5501\x1b(B\x1b[m "
+        "\x1b]8;;file://host/x\x1b\\LOG-8812\x1b]8;;\x1b\\"
     ).replace("\x1b", escape)
 
     entries = ledger_of(call("bash", "{}"), Message.tool("c", shown)).seen
 
     assert sorted(one.value for one in entries) == [
         "1b2c3d4",
+        "LOG-8812",
         "ORD-1771",
         "ORD-1772",
+        "PAY-7712",
+        "REF-5501",
         "src/cart.ts",
     ]
 
@@ -57,6 +62,7 @@ def test_a_line_break_in_json_is_no_part_of_a_name() -> None:
     entries = ledger_of(call("bash", "{}"), Message.tool("c", json.dumps(said))).seen
 
     assert [one.value for one in entries] == ["1b2c3d4", "ORD-1771", "report-7.txt"]
+    assert [*Finder().find(r"It is in D:\runs\nightly-1771.txt")] == ["nightly-1771.txt"]
 
 
 def test_a_name_that_begins_like_a_month_is_none() -> None:

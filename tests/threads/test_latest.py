@@ -6,6 +6,7 @@ import pytest
 
 from foldline.errors import ConfigError, ThreadConflictError
 from foldline.history.messages import Message
+from foldline.threads.change import Change
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from tests.threads.canaries import reduction_of
@@ -25,9 +26,10 @@ async def listed(store: ThreadStore, *, limit: int = 2) -> list[str]:
 
 
 async def test_threads_are_listed_by_their_last_activity(
-    any_store: ThreadStore, clock: Clock
+    any_store: ThreadStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The thread that was written to last comes first, and every thread once."""
+    monkeypatch.setattr("foldline.threads.stores.redis.store._PAGE", 2)
     for number in range(5):
         thread = await any_store.thread(f"t{number}", tenant="acme")
         await thread.set_metadata(display_name=f"Talk {number}")
@@ -89,13 +91,19 @@ async def test_a_page_needs_a_limit_and_a_place(wrong: dict[str, object]) -> Non
 async def test_a_tenant_is_deleted_with_all_its_threads(
     any_store: ThreadStore, clock: Clock
 ) -> None:
-    """Threads that have expired, which no list shows, go too; those of others stay."""
+    """Threads that have expired or are damaged, which no list shows, go too; those of others stay."""
     for number in range(3):
         await any_store.thread(f"t{number}", tenant="acme")
     await any_store.thread("old", tenant="acme", ttl=timedelta(hours=1))
     await any_store.thread("t0")
+    torn = await any_store.thread("torn", tenant="acme")
+    head = torn.head
+    damage = Change(id=b"12345678", revision=head.revision, epoch=head.epoch, head=b"torn")
+    await any_store.context.storage.commit(torn.key, damage)
+    any_store.context.recent.forget(torn.key)
     clock.now += timedelta(hours=2)
 
-    assert await any_store.delete_tenant("acme") == 4
+    assert await listed(any_store) == ["t2", "t1", "t0"]
+    assert await any_store.delete_tenant("acme") == 5
     assert await any_store.tenants() == ["default"]
     assert await any_store.delete_tenant("acme") == 0

@@ -25,7 +25,8 @@ _ALIKE = {
 }
 
 
-_COLOR = re.compile(r"\x1b(?:\[[\d;:]{0,40}m|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\))")
+# With colors come what grep and gcc clear after each (`[K`) and what `tput sgr0` writes (`(B`).
+_COLOR = re.compile(r"\x1b(?:\[(?:[\d;:]{0,40}m|K)|\(B|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\))")
 _MOVE = re.compile(r"\x1b\[[0-?]{0,40}[ -/]{0,8}[@-~]")
 
 

@@ -368,7 +368,7 @@ class ThreadStore:
         Return the threads of *tenant* whose fold is due by their counts, the longest waiting first.
 
         No thread is read. Whether a fold pays, where prices decide, and whether there is a safe cut
-        is found out by who folds: see `foldline.refold`. A thread from before this was noted is
+        is found out by who folds: see `Agent.refold`. A thread from before this was noted is
         listed after its next message.
 
         Args:

@@ -172,9 +172,11 @@ SUMMARY = "Summary of the conversation so far:\nthey talked about the weather\nE
 
 
 def test_a_fold_by_a_model_of_its_own_is_a_call_inside_of_it() -> None:
-    """What a summarizer that was given asks its model is traced and counted too."""
+    """What a given summarizer asks is traced and counted once, also if another agent has it too."""
     watched, cheap = watch(), ModelSummarizer(ScriptedModel([SUMMARY], name="cheap"))
-    agent = agent_of(watched, "one", history_reduction=REDUCING, summarizer=[cheap])
+    agent, _ = (
+        agent_of(watched, "one", history_reduction=REDUCING, summarizer=[cheap]) for _ in range(2)
+    )
     asyncio.run(on_long_thread(agent, "now"))
 
     assert parent_of(watched.span("chat cheap")) == id_of(watched.span("compact_history"))
