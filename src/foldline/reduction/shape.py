@@ -271,8 +271,8 @@ def _is_cut(text: str, *, is_sparse: bool) -> bool:
     is_other = last.lstrip().startswith(("#", "|", "```"))
     if not said or is_short or is_other or _ENDED(last) or _IS_NONE(last):
         return False
-    ends = last.rstrip()[-1:]
-    if (said[-1] in DANGLING and not ends.isdigit()) or _OPEN_BRACKET(last) or last.count("`") % 2:
+    is_figure = any(map(str.isdigit, last.split()[-1]))
+    if (said[-1] in DANGLING and not is_figure) or _OPEN_BRACKET(last) or last.count("`") % 2:
         return True
     # Nobody writes a full stop after a file or an address.
     if _IS_FILE(last.split()[-1]):
