@@ -165,7 +165,7 @@ class Rules:
     @staticmethod
     def are_listed_under(label: str) -> bool:
         """Whether *label* stands above what must not be."""
-        return bool(_NEGATION(folded(label)))
+        return bool(_NEGATION(folded(label).replace("_", " ")))
 
     def are_turned_by(self, statement: str) -> bool:
         """Whether *statement* says the contrary of what was last ruled, and nobody said it so since."""

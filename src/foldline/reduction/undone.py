@@ -49,7 +49,7 @@ _DONE_LABEL = re.compile(
     r"|feito|gedaan|klart|zrobione|tamamlanan\w*|сделано)(?: (?:so far|tasks?|items?|work|steps?|aufgaben))?[\s:*_]{0,6}",
     re.IGNORECASE,
 ).fullmatch
-_IS_LABEL = re.compile(r"\s{0,9}#|[^\n]{0,80}:[\s*_]{0,6}\Z").match
+_IS_LABEL = re.compile(r"\s{0,9}#|[^\n]{0,80}:[\s*_\[{]{0,6}\Z").match
 _LITTLE = HOLLOW | content(
     words(
         "nothing nobody anything until still missing fehlt fehlen then also some have having later please want wants know need needs habe haben nichts queda quedan falta faltan nada reste rien resta manca niente"
@@ -142,6 +142,7 @@ def undone(found: Iterable[str], messages: Sequence[Message]) -> frozenset[str]:
     for one in found:
         if is_label(one):
             is_listed_done = _DONE_LABEL(one) is not None
+            continue
         is_item = is_listed_done and is_listed(one)
         parts = _CLAUSES(one)
         if any(
