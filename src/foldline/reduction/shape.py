@@ -94,6 +94,7 @@ _IS_FILE = re.compile(r"[\w~.:/\\@+-]*\w\.[A-Za-z]\w{0,4}|\w+://\S+").fullmatch
 # Nobody writes so many empty cells of a table in a row: a model that loops does.
 _LOOPS_CELLS = re.compile(r"(?:\|[^\S\n]*){24}").search
 _IS_BARE_LABEL = re.compile(r"[^\n:]{1,60}:[*_\s]*\Z").match
+_IS_HEADING = re.compile(r"#{1,6}\s").match
 _HAS_HEAD = re.compile(r"\s*(?:\*\*[^*\n]{1,60}\*\*|[A-Z][A-Z ]{1,40} [—–-]\s)").match
 _LEAST_LINE = 8
 _LONG_LINE = 20
@@ -263,6 +264,8 @@ def _repeats(found: Sequence[str]) -> bool:
 def _is_cut(text: str, *, is_sparse: bool) -> bool:
     lines = [line for line in text.split("\n") if line.strip()]
     last, said = lines[-1], words(lines[-1])
+    if len(lines) > 1 and _IS_HEADING(last):
+        return True
     is_open_json = text.startswith("{") and not text.endswith("}")
     if text.count("```") % 2 or is_open_json or _OPEN_QUOTE(last) or _IS_BARE_LABEL(last):
         return True
