@@ -29,7 +29,7 @@ _MOST_OF_CLAIM = 0.75
 _LEAST_MEANT = 6
 # What was not done to one thing.
 _MOST_DENIED = 2
-_CLAUSES = re.compile(r"[,;:]\s|\s(?:and|und|et|y|e|en)\s").split
+_CLAUSES = re.compile(r"[,;:]\s|\s(?:(?:and|und|et|y|e|en)|\d{1,2}[.)])\s").split
 # Who tells what was done says it with a verb in the past, of himself or of what it was done to.
 _CLAIMS = re.compile(
     r"\b(?:(?:was|were)(?! (?:an?|the|in|on|at|due|because|about|only|from)\b)|been|(?:is|are) now|wurden?|worden|fue(?:ron)?|été|foi|foram|stat[oaie]|werd(?:en)?)\b"
