@@ -243,10 +243,11 @@ def orders_in(statement: str) -> Iterator[Order]:
                 # Who orders tells of no order after it.
                 before = ""
                 barred = _BARRED(clause[: found.start()])
-                if barred:
-                    yield Order(clause[barred.start() :].partition(",")[0], is_permit=False)
-                    continue
                 is_permit = command is None or _SEES_TO(clause, start) is not None
-                yield Order(clause[start:], is_permit=is_permit)
+                yield (
+                    Order(clause[barred.start() :].partition(",")[0], is_permit=False)
+                    if barred
+                    else Order(clause[start:], is_permit=is_permit)
+                )
         elif not found and (claim := _CLAIM(clause)):
             yield Order(clause[claim.end() :], is_permit=True)

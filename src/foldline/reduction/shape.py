@@ -264,10 +264,9 @@ def _repeats(found: Sequence[str]) -> bool:
 def _is_cut(text: str, *, is_sparse: bool) -> bool:
     lines = [line for line in text.split("\n") if line.strip()]
     last, said = lines[-1], words(lines[-1])
-    if len(lines) > 1 and _IS_HEADING(last):
-        return True
     is_open_json = text.startswith("{") and not text.endswith("}")
-    if text.count("```") % 2 or is_open_json or _OPEN_QUOTE(last) or _IS_BARE_LABEL(last):
+    is_label = _IS_BARE_LABEL(last) or (len(lines) > 1 and _IS_HEADING(last))
+    if text.count("```") % 2 or is_open_json or _OPEN_QUOTE(last) or is_label:
         return True
     # Few words again and again are no sentence that could have an end.
     is_short = is_sparse and len({*words(text)}) < _LEAST_OF_SENTENCE
