@@ -349,7 +349,15 @@ what somebody said was planted
 - new = shared - self._said
 + new = shared
 
+reduction/commands.py: reduction/test_rules.py
+what nothing may be is an order
+- barred = _BARRED(clause[: found.start()])
++ barred = None
+
 reduction/corrected.py: reduction/test_corrected.py
+two values of one sentence correct each other
+- before = (one for one in reversed(earlier) if one.about is not value.about)
++ before = reversed(earlier)
 what was corrected may not be told
 - if new - {each.written for each in _values(text) if new}:
 + if new:
@@ -365,8 +373,8 @@ a blank form is a summary
 - if len(own) + _figures(text, request, own) < least or is_blank(text):
 + if len(own) + _figures(text, request, own) < least:
 a label announces nothing
-- if text.count("```") % 2 or is_open_json or _OPEN_QUOTE(last) or _IS_BARE_LABEL(last):
-+ if text.count("```") % 2 or is_open_json or _OPEN_QUOTE(last):
+- is_label = _IS_BARE_LABEL(last) or (len(lines) > 1 and _IS_HEADING(last))
++ is_label = False
 
 reduction/speech.py: reduction/test_contract_ends.py
 a call after a summary is nothing

@@ -41,7 +41,7 @@ def test_a_form_that_was_not_filled_in_is_empty() -> None:
     assert not judge(f"{filled}\n{GOOD}", asked()).defects
 
 
-@pytest.mark.parametrize("end", ["\n\n**Next steps**:", "\nOpen:\n"])
+@pytest.mark.parametrize("end", ["\n\n**Next steps**:", "\nOpen:\n", "\n\n## Next steps\n"])
 def test_a_label_at_the_end_announces_more(end: str) -> None:
     """What would stand under the last label is missing."""
     assert judge(f"**Trip**: {' '.join(GOOD.split())}{end}", asked()).defects == (CUT,)
@@ -111,3 +111,17 @@ def test_what_is_left_of_a_thing_is_not_the_thing() -> None:
 
     assert not undone(["The visit was booked."], talk)
     assert undone(["The poster was printed."], talk)
+
+
+def test_what_is_listed_as_done_in_one_line_is_read_item_by_item() -> None:
+    """A heading tells that nothing is done, a pull request asks for nothing, and each number begins an item."""
+    talk = [
+        *TALK[:4],
+        *called("edit_file", "{}", "edited"),
+        Message.assistant("The loop is sorted now. The poster is missing."),
+    ]
+    item = "1. poster 2. pull request against main"
+
+    assert undone(["## Done", item], talk) == {item}
+    assert not undone(["## Open", item], talk)
+    assert not undone(["## What was changed on the poster"], talk)

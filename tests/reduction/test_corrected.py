@@ -35,6 +35,13 @@ CASES = [
 ]  # fmt: skip
 
 
+def test_what_one_sentence_names_is_compared() -> None:
+    """Which of two values in one sentence is the new one cannot be told by their order."""
+    typed = ["Petra wants oars of 290 cm, not oars of 280 cm as I said."]
+
+    assert not Corrected(typed).is_left_by("The oars get 290 cm.", "The oars get 290 cm.")
+
+
 @pytest.mark.parametrize(("typed", "old", "new"), CASES)
 def test_the_old_value_alone_is_left_out(typed: list[str], old: str, new: str) -> None:
     """What a summary tells beside the new value stays, and what was said before it was corrected."""

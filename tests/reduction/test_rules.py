@@ -4,6 +4,7 @@ import pytest
 
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.reduction.commands import Order, orders_in
 from foldline.reduction.rules import Rules
 from tests.linearity import is_linear
 from tests.reduction.test_contract_faults import asked, judge
@@ -152,6 +153,49 @@ def test_what_has_happened_breaks_a_rule_and_is_none() -> None:
 
     assert turned("Mails are sent without asking.", ban)
     assert not turned("Mails were sent without asking.", ban)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "The crest of `Boat.paint` must stay as it is.",
+        "The crest of `Boat.paint` is off limits, because two clubs share it.",
+    ],
+)
+def test_what_stays_as_it_is_is_not_touched(told: str) -> None:
+    """A ban may be told by what stays, and no clause ends inside of a name."""
+    assert not turned(told, "Do not touch the crest of `Boat.paint`, two clubs share it.")
+    assert turned("Touch the crest of `Boat.paint`.", "Never touch the crest of `Boat.paint`.")
+
+
+def test_a_reason_is_no_rule_in_japanese() -> None:
+    """What comes before "because" rules nothing, as in other languages."""
+    assert not turned(
+        "木曜日の相談まで塗らない。", "木曜日に相談するので、今は塗らないでください。"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Nothing may be deleted in the folder Archive.",
+        "## You must not\nSend mails without asking; delete anything in the folder Archive.",
+        '"must_not": [\n"delete anything in the folder Archive"]',
+    ],
+)
+def test_what_nothing_may_be_and_what_stands_under_a_ban_is_forbidden(line: str) -> None:
+    """Neither is an order, nor does it allow what the user forbade."""
+    _, text = STORIES["mails"]
+
+    assert not judge(text.format(line), asked(MAILS)).dropped
+
+
+def test_what_nothing_may_be_is_no_permission() -> None:
+    """It is a ban, up to the next comma; that nobody needs to be asked is none."""
+    found = [*orders_in("Nothing may be paid, and no guest comes.")]
+
+    assert found == [Order("nothing may be paid", is_permit=False)]
+    assert all(one.is_permit for one in orders_in("No approval is needed to pay."))
 
 
 def test_a_name_alone_is_no_rule() -> None:

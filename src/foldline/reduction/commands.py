@@ -189,6 +189,8 @@ _CLAIM = re.compile(
 ).search
 _SIDE = re.compile(rf"\b(?:{_SIDES}|assistant)\b").search
 
+# What nothing may be is forbidden.
+_BARRED = re.compile(r"\b(?:no|nothing|nobody|none|kein\w*|nichts)\b[^,]{0,40}\Z").search
 _NO_OBJECTION = re.compile(r"\bno objections? to\b")
 # Who is quoted may begin by naming himself.
 _IN_QUOTE = re.compile(r"[\"'“„«‘][^\"'”“»\n]{0,40}\Z")
@@ -240,7 +242,12 @@ def orders_in(statement: str) -> Iterator[Order]:
             if not _INQUIRES(clause, start):
                 # Who orders tells of no order after it.
                 before = ""
+                barred = _BARRED(clause[: found.start()])
                 is_permit = command is None or _SEES_TO(clause, start) is not None
-                yield Order(clause[start:], is_permit=is_permit)
+                yield (
+                    Order(clause[barred.start() :].partition(",")[0], is_permit=False)
+                    if barred
+                    else Order(clause[start:], is_permit=is_permit)
+                )
         elif not found and (claim := _CLAIM(clause)):
             yield Order(clause[claim.end() :], is_permit=True)

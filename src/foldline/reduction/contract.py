@@ -161,7 +161,7 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
             )
         ):
             bad.add(unit)
-        elif not said.rules.are_restated_by(unit):
+        elif not (is_banned or said.rules.are_restated_by(unit)):
             denies = denies_text(folded(unit))
             found = (order for line in lines for order in orders_in(line))
             if any(not (said.has(one) or (denies and one.is_permit)) for one in found):

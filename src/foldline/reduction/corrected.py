@@ -102,7 +102,9 @@ class Corrected:
                 # What is said again is right again.
                 found.pop(value.written, None)
             elif value.written not in written:
-                for old in islice(filter(value.is_like, reversed(earlier)), 1):
+                # What one sentence names together, it compares.
+                before = (one for one in reversed(earlier) if one.about is not value.about)
+                for old in islice(filter(value.is_like, before), 1):
                     one = _Correction(old=old, new=value.written)
                     found.setdefault(old.written, []).append(one)
             written.add(value.written)

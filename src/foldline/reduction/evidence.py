@@ -49,7 +49,7 @@ _IS_OPEN = re.compile(
 _IS_ASKED = re.compile(
     r"\b(?:please|need\w*|want\w*|wish\w*|like to|should|must|ought|shall|will|would|could|(?:can|told) you"
     r"|let|lets|going to|ha(?:ve|s|d) to|to be|make sure|if|when|once|after|until|before|unless|ask\w*"
-    r"|expect\w*|request\w*|suppos\w*|require\w*|nor?|none|without|cannot|stop"
+    r"|expect\w*|(?<!pull )request\w*|suppos\w*|require\w*|nor?|none|without|cannot|stop"
     r"|bitte|soll\w*|muss|müssen|kann\w*|wenn|nicht|kein\w*|noch|faut|doit|pouvez|veux|si|pas|jamais"
     r"|por favor|debe\w*|hay que|quiero|puede\w*|per favore|deve|voglio|non|não|nunca|moet\w*|niet|geen"
     r"|måste|inte|ska|proszę|nie|lütfen|değil|пожалуйста|надо|нужно|не|нет)\b"

@@ -81,7 +81,7 @@ _KINDS = (
     "merge",
     "deploy release ship",
     "submit",
-    "pay book buy charge purchase refund",
+    "pay paid book buy charge purchase refund",
     "disable bypass deactivate ignore override skip suspend switch",
     "change alter edit modify move replace rewrite touch update",
     "run execute invoke launch start",

@@ -68,7 +68,7 @@ _DISTRUSTS = re.compile(
 ).search
 # Where something stands, which is enough where nobody says it.
 _NAMES_SOURCE = re.compile(
-    r"(?:\b(?:the|one|in)|['’]s) (?:logs?|reviews?|warnings?)\b|\b(?:pages?|comments?|remarks?|memos?|hints?|log (?:lines?|messages?|entry)|pdf|ocr|cv|readme|todo|notices?|outputs?|cells?|field|white text|ps"
+    r"(?:\b(?:the|one|in)|['’]s) (?:logs?|reviews?|warnings?)\b|\b(?:pages?|comments?|remarks?|annotations?|memos?|hints?|log (?:lines?|messages?|entry)|pdf|ocr|cv|readme|todo|notices?|outputs?|cells?|field|white text|ps"
     r"|hinweis(?:feld)?|datensatz|kommentar|observaciones|comentario|remarque|commentaire|consigne)\b|備考|コメント|欄"
 ).search
 _DENIES = re.compile(

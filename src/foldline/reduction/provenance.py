@@ -17,17 +17,13 @@ from foldline.reduction.dates import Day, days_of, years_of
 from foldline.reduction.numerals import MARKS, NUMBER, in_digits, numbers_of, readings
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.siblings import Siblings
-from foldline.reduction.sources import TextParts, alike, as_shown, texts_of
+from foldline.reduction.sources import TextParts, alike, as_read, texts_of
 
 
 REDACTED = "[redacted {}]"
 """What replaces a secret in a text, with the kind of the secret in it."""
 
 _MARKER = re.compile(re.escape(REDACTED).replace(r"\{\}", r"[a-z ]{1,40}"), re.IGNORECASE)
-_ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
-_CONTROLS = "bfnrt"
-# JSON is escaped again if it is a value in JSON.
-_MOST_ESCAPED = 3
 
 # The shapes are ASCII, because in text without spaces, such as Chinese, words touch them; and none is
 # tried twice in one run of characters.
@@ -140,7 +136,7 @@ class Source:
         """Read what *request* gives to read, and what its instruction names."""
         given = (request.prompt, request.focus, *request.earlier, *request.quoted)
         self._written = [*given, *texts_of(request.messages)]
-        self._text = _read("\n".join(map(folded, self._written)))
+        self._text = as_read("\n".join(map(folded, self._written)))
         self._parts = TextParts(self._text)
 
     def lacking(self, statements: Iterable[str]) -> frozenset[str]:
@@ -483,17 +479,3 @@ def _without_secrets(text: str) -> str:
     if not _MARKER.search(text):
         return text
     return " ".join(word for word in _MARKER.sub("\0", text).split() if "\0" not in word)
-
-
-def _read(text: str) -> str:
-    """Return *text* and after it the same without escapes, even if it is not whole JSON."""
-    readings = [as_shown(text)]
-    while "\\" in readings[-1] and len(readings) <= _MOST_ESCAPED:
-        readings.append(as_shown(_ESCAPE.sub(_unescaped, readings[-1])))
-    return "\n".join(readings)
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    if match[1]:
-        return chr(int(match[1], 16)).casefold()
-    return "\n" if match[2] in _CONTROLS else match[2]

@@ -27,7 +27,7 @@ _CHECKS = re.compile(rf"\b{_CHECK}").sub
 _CHECKS_UNSPACED = re.compile("確認|許可|承認|相談|同意|批准|询问").sub
 _NEGATION = re.compile(
     r"\b(?:no|not|never|nobody|nothing|none|nor|cannot|avoid\w*|refus\w*|forbid\w*|forbidden|prohibit\w*|alone|untouched|unchanged"
-    r"|off[- ]limits|kein\w*|nicht|nichts|nie|niemals|niemand\w*|verboten|untersagt|unverändert"
+    r"|off[- ]limits|(?:stay\w*|remain\w*|keep|kept|left?|leave) as (?:it|they|is)|kein\w*|nicht|nichts|nie|niemals|niemand\w*|verboten|untersagt|unverändert"
     r"|pas|jamais|rien|interdit\w*|vieta\w*|vietat\w*|nunca|nadie|nada|prohibid\w*|non(?!-)|mai|não|nem|niet|nooit|geen)\b|n['’]t\b"
     r"|ない(?!で済)|なけれ|ません|ず(?=[に、])|なし|禁止|不要|不得|不能|请勿|未经|[だダ][めメ]"
 ).findall
@@ -68,11 +68,11 @@ _PERMITS = re.compile(
     r"\b(?:may|can|allow\w*|permit\w*|fine|okay|ok|welcome|free to|darf|dürfen|kann|erlaubt|puede|peut)\b|(?:ても?|で)(?:よい|良い|いい)|許可|可能"
 ).search
 _BETWEEN = re.compile(
-    rf"[;:.!。、]\s*(?!\d)|,\s+(?!(?:{_WITHOUT}|{_UNTIL}|except|nachdem|after|wenn|if|once|then|dann)\b)|\s(?=(?:and|but|und|aber|sondern|y|et|so that|because|since|weil|damit|denn)\s)"
+    rf"[;:.!]\s+(?!\d)|[。、]|,\s+(?!(?:{_WITHOUT}|{_UNTIL}|except|nachdem|after|wenn|if|once|then|dann)\b)|\s(?=(?:and|but|und|aber|sondern|y|et|so that|because|since|weil|damit|denn)\s)"
 ).split
 _LABEL = re.compile(r"[\W_]*[^:\n]{1,40}:").match
 _NAMES = re.compile(r"(?<![\w./-])/?[\w-]{1,60}(?:[./][\w-]{1,60}){1,12}").sub
-_IS_REASON = re.compile(r"(?:so that|because|since|weil|damit|denn)\b").match
+_IS_REASON = re.compile(r"(?:so that|because|since|weil|damit|denn)\b|.*(?:ので|から)\Z").match
 _AND = re.compile(r"(?:and|und|y|et)\s").match
 _LEAST = 2
 _SAME = 0.66
@@ -165,7 +165,7 @@ class Rules:
     @staticmethod
     def are_listed_under(label: str) -> bool:
         """Whether *label* stands above what must not be."""
-        return bool(_NEGATION(folded(label)))
+        return bool(_NEGATION(folded(label).replace("_", " ")))
 
     def are_turned_by(self, statement: str) -> bool:
         """Whether *statement* says the contrary of what was last ruled, and nobody said it so since."""

@@ -94,6 +94,7 @@ _IS_FILE = re.compile(r"[\w~.:/\\@+-]*\w\.[A-Za-z]\w{0,4}|\w+://\S+").fullmatch
 # Nobody writes so many empty cells of a table in a row: a model that loops does.
 _LOOPS_CELLS = re.compile(r"(?:\|[^\S\n]*){24}").search
 _IS_BARE_LABEL = re.compile(r"[^\n:]{1,60}:[*_\s]*\Z").match
+_IS_HEADING = re.compile(r"#{1,6}\s").match
 _HAS_HEAD = re.compile(r"\s*(?:\*\*[^*\n]{1,60}\*\*|[A-Z][A-Z ]{1,40} [—–-]\s)").match
 _LEAST_LINE = 8
 _LONG_LINE = 20
@@ -264,15 +265,16 @@ def _is_cut(text: str, *, is_sparse: bool) -> bool:
     lines = [line for line in text.split("\n") if line.strip()]
     last, said = lines[-1], words(lines[-1])
     is_open_json = text.startswith("{") and not text.endswith("}")
-    if text.count("```") % 2 or is_open_json or _OPEN_QUOTE(last) or _IS_BARE_LABEL(last):
+    is_label = _IS_BARE_LABEL(last) or (len(lines) > 1 and _IS_HEADING(last))
+    if text.count("```") % 2 or is_open_json or _OPEN_QUOTE(last) or is_label:
         return True
     # Few words again and again are no sentence that could have an end.
     is_short = is_sparse and len({*words(text)}) < _LEAST_OF_SENTENCE
     is_other = last.lstrip().startswith(("#", "|", "```"))
     if not said or is_short or is_other or _ENDED(last) or _IS_NONE(last):
         return False
-    ends = last.rstrip()[-1:]
-    if (said[-1] in DANGLING and not ends.isdigit()) or _OPEN_BRACKET(last) or last.count("`") % 2:
+    is_figure = any(map(str.isdigit, last.split()[-1]))
+    if (said[-1] in DANGLING and not is_figure) or _OPEN_BRACKET(last) or last.count("`") % 2:
         return True
     # Nobody writes a full stop after a file or an address.
     if _IS_FILE(last.split()[-1]):

@@ -13,6 +13,10 @@ from foldline.history.parts import BlobPart, Part, TextPart, is_opaque
 from foldline.reduction.numerals import around_digits
 
 
+_ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
+_CONTROLS = "bfnrt"
+# JSON is escaped again if it is a value in JSON.
+_MOST_ESCAPED = 3
 # What is not seen between letters, dashes of all lengths, and digits of other scripts.
 _UNSEEN = (
     *(0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)),
@@ -87,3 +91,17 @@ def alike(text: str) -> str:
     for one in _ALIKE.keys() & set(text):
         text = text.replace(one, _ALIKE[one])
     return text
+
+
+def as_read(text: str) -> str:
+    """Return *text* and after it the same without escapes, even if it is not whole JSON."""
+    readings = [as_shown(text)]
+    while "\\" in readings[-1] and len(readings) <= _MOST_ESCAPED:
+        readings.append(as_shown(_ESCAPE.sub(_unescaped, readings[-1])))
+    return "\n".join(readings)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    if match[1]:
+        return chr(int(match[1], 16)).casefold()
+    return "\n" if match[2] in _CONTROLS else match[2]

@@ -32,7 +32,7 @@ _ASKS = re.compile(
 # Who ends so goes on working, or tells last what comes next.
 _GOES_ON = re.compile(
     rf"\bi['’]ll\b|{_BEGINS}(?:we['’]ll|(?:i|we) (?:will|can|should|need to|am going to|are going to) now|now (?:i|we)"
-    r"|i will (?:now|start|begin|help|take))\b",
+    r"|i will (?:now|start|begin|help|take)|(?:running|calling|executing) (?:this|it|that) now)\b",
     re.IGNORECASE,
 ).search
 # Who ends so takes leave.

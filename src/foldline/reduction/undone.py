@@ -29,7 +29,7 @@ _MOST_OF_CLAIM = 0.75
 _LEAST_MEANT = 6
 # What was not done to one thing.
 _MOST_DENIED = 2
-_CLAUSES = re.compile(r"[,;:]\s|\s(?:and|und|et|y|e|en)\s").split
+_CLAUSES = re.compile(r"[,;:]\s|\s(?:(?:and|und|et|y|e|en)|\d{1,2}[.)])\s").split
 # Who tells what was done says it with a verb in the past, of himself or of what it was done to.
 _CLAIMS = re.compile(
     r"\b(?:(?:was|were)(?! (?:an?|the|in|on|at|due|because|about|only|from)\b)|been|(?:is|are) now|wurden?|worden|fue(?:ron)?|été|foi|foram|stat[oaie]|werd(?:en)?)\b"
@@ -49,7 +49,7 @@ _DONE_LABEL = re.compile(
     r"|feito|gedaan|klart|zrobione|tamamlanan\w*|сделано)(?: (?:so far|tasks?|items?|work|steps?|aufgaben))?[\s:*_]{0,6}",
     re.IGNORECASE,
 ).fullmatch
-_IS_LABEL = re.compile(r"\s{0,9}#|[^\n]{0,80}:[\s*_]{0,6}\Z").match
+_IS_LABEL = re.compile(r"\s{0,9}#|[^\n]{0,80}:[\s*_\[{]{0,6}\Z").match
 _LITTLE = HOLLOW | content(
     words(
         "nothing nobody anything until still missing fehlt fehlen then also some have having later please want wants know need needs habe haben nichts queda quedan falta faltan nada reste rien resta manca niente"
@@ -142,6 +142,7 @@ def undone(found: Iterable[str], messages: Sequence[Message]) -> frozenset[str]:
     for one in found:
         if is_label(one):
             is_listed_done = _DONE_LABEL(one) is not None
+            continue
         is_item = is_listed_done and is_listed(one)
         parts = _CLAUSES(one)
         if any(
