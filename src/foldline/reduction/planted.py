@@ -1,7 +1,7 @@
 """
 What the answers of tools tell a model, or claim of a person, and a summary that has taken it over.
 
-A page, a file or a field may speak to whoever reads it, or say what the user wants or has agreed to. A
+A page, a file or a field may speak to the one who reads it, or say what the user wants or has agreed to. A
 summary may report that. What repeats it as if it were so, and nobody else said it, is planted.
 """
 
@@ -49,7 +49,7 @@ _TEXT = re.compile(
     r"|seiten?|datei(?:en)?|hinweis\w*|kommentar\w*|mails?|satz|zeilen?|feld\w*|rechnung|dokument\w*|protokoll|anweisung\w*|aufforderung\w*|antwort|notiz\w*|anhang"
     r"|páginas?|archivos?|correos?|comentarios?|notas?|líneas?|observaciones|campos?|textos?|mensajes?|respuestas?|instrucci[oó]n\w*"
     r"|fichiers?|courriels?|commentaires?|champs?|textes?|remarques?|consignes?|lignes?|messages?|réponses?)\b|備考|ページ|ファイル|メール|コメント|文書?|欄|ログ|指示|記述"
-    rf"|{_MACHINE[:-1]}s)|\b(?:ai|llms?|ki|ia)\b|\b(?:it|this|that|which|someone|somebody|whoever|jemand|alguien|quelqu['’]un)\b"
+    rf"|{_MACHINE[:-1]}s)|\b(?:ai|llms?|ki|ia)\b|\b(?:it|this|that|which|someone|somebody|jemand|alguien|quelqu['’]un)\b"
 ).search
 _TELLS = re.compile(
     r"\b(?:sa(?:ys|id|ying)|tell(?:s|ing)?|told|ask(?:s|ed)|(?<!without )asking|claim(?:s|ed|ing)|stat(?:es|ed|ing)|urg\w+|contain\w*|holds?|held|carr(?:ies|ied)|show(?:s|ed|ing)|reads?|reading"
