@@ -42,8 +42,9 @@ async def was_left(thread: ConversationThread, turn: TurnRecord) -> bool:
 async def is_passed(thread: ConversationThread, turn: TurnRecord) -> bool:
     """Whether something was answered since *turn* began, or last if it has not begun."""
     near = replace(turn, stop=min(thread.count, turn.start + _NEAR))
-    since = await thread.turn_messages(near) if turn.origin else ()
+    # In this order: the turn may be answered while its messages are read.
     last = await last_said(thread)
+    since = await thread.turn_messages(near) if turn.origin else ()
     return any(map(is_answer, since)) or (last is not None and is_answer(last))
 
 
