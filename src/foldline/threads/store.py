@@ -319,9 +319,7 @@ class ThreadStore:
         Raises:
             ConfigError: *limit* is below 1, or *after* is not from such a page.
         """
-        check_tenant(tenant)
-        expect_whole("limit", limit, 1)
-        place = place_after("after", after, tuple[float, str])
+        place = _place(tenant, limit, after)
         found = await self.context.storage.latest(tenant, after=place, limit=limit)
         read = await gather(*(self._sound(tenant, id) for _, id in found))
         threads = tuple(one for one in read if one is not None)
@@ -379,9 +377,7 @@ class ThreadStore:
         Raises:
             ConfigError: *limit* is below 1, or *after* is not from such a page.
         """
-        check_tenant(tenant)
-        expect_whole("limit", limit, 1)
-        place = place_after("after", after, tuple[float, str])
+        place = _place(tenant, limit, after)
         found = await self.context.storage.folds_due(tenant, after=place, limit=limit)
         threads = [
             DueThread(key, datetime.fromtimestamp(since, UTC))
@@ -483,6 +479,13 @@ def _several(given: Cipher | Sequence[Cipher]) -> Sequence[Cipher]:
     for one in several or (None,):
         expect("cipher", one, Cipher)
     return several
+
+
+def _place(tenant: str, limit: int, after: str) -> tuple[float, str] | None:
+    """Return the place that a page of *tenant*, in order of times, begins after."""
+    check_tenant(tenant)
+    expect_whole("limit", limit, 1)
+    return place_after("after", after, tuple[float, str])
 
 
 def seconds_of(clock: Callable[[], datetime] | None) -> Callable[[], float]:
