@@ -343,7 +343,7 @@ who denies it tells it
 - lines = [one for one, denies in self._lines if denies or not _DENIES(text)]
 + lines = [one for one, _ in self._lines]
 what is quoted is told
-- text = folded(_QUOTED(" ", statement))
+- text = folded(_QUOTED.sub(" ", statement))
 + text = folded(statement)
 what somebody said was planted
 - new = shared - self._said

@@ -18,7 +18,7 @@ ITEM = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]{2,}")
 _CHARACTERS = re.compile(
     r"(?![用者述言指示依頼希望私人事場合必要以外勿禁止不可能良許])[\u4e00-\u9fff]|[ァ-ヶー]{2,}"
 ).findall
-_UNSPACED = re.compile(f"[{UNSPACED}]+").sub
+_UNSPACED = re.compile(f"[{UNSPACED}]+")
 _SWITCHED_ON = re.compile(r"\b(?:switch|turn)(?:ed|es|ing|s)? on\b")
 _ENDING = re.compile(r"(?<=..)(?:ing|ed|es|s|e)\Z")
 _DOUBLED = re.compile(r"(.)\1\Z|(?<=...)[iy]\Z")
@@ -36,7 +36,7 @@ def meaning_of(text: str) -> Iterator[str]:
 
 def stems_in(text: str) -> frozenset[str]:
     """Return the stems, or the characters, of what the folded *text* is about, however it is meant."""
-    found = {*meaning_of(_UNSPACED(" ", text))} - _MEANT
+    found = {*meaning_of(_UNSPACED.sub(" ", text))} - _MEANT
     return frozenset(found | {*_CHARACTERS(text)})
 
 

@@ -74,7 +74,7 @@ _NAMES_SOURCE = re.compile(
 _DENIES = re.compile(
     r"\b(?:not|never|nobody|none|nothing|neither|nor|un(?:confirmed|verified|approved|known)|nicht|nie|niemand|kein\w*|nichts|nunca|nadie|nada|pas|personne|jamais|rien)\b|n['’]t\b|\bno (?=se\b|fue\b|es\b|lo\b|pidió\b)|ない|ません|未"
 ).search
-_QUOTED = re.compile(r"(?<!\w)[\"“„«‘]([^\"“”«»\n]{8,400}?)[\"”»’](?!\w)").sub
+_QUOTED = re.compile(r"(?<!\w)[\"“„«‘]([^\"“”«»\n]{8,400}?)[\"”»’](?!\w)")
 _SEGMENTS = re.compile(r"\n|\\n|\"\s*[,:]\s*\"|[{}]|\"\s*,\s*|\"\s*:\s*").split
 _PARTS = re.compile(r"[;:]\s|,\s|\s(?:and|und|y|et|e)\s|[。、]").split
 _LONGEST_SEGMENT = 400
@@ -98,7 +98,7 @@ class Planted:
         """Whether *statement* tells as a fact what only such an answer says; what it quotes is not its own."""
         if not self._lines:
             return False
-        text = folded(_QUOTED(" ", statement))
+        text = folded(_QUOTED.sub(" ", statement))
         if tells_of_text(text):
             return False
         # Who denies what is told as a fact does not tell it.

@@ -23,8 +23,8 @@ _CHECK = (
     r"(?:confirm|approv|permission|consent|ask(?:s|ed|ing)?\b|agree|say-?so|go-?ahead|zustimm|zugestimmt|einverst|freigab|freigegeb|genehmig"
     r"|bestätig|rückfrag|nachfrag|gefragt|zu fragen|fragt\b|demand|accord|autoris|pregunt|autoriz|permiso|confirmad)\w*"
 )
-_CHECKS = re.compile(rf"\b{_CHECK}").sub
-_CHECKS_UNSPACED = re.compile("確認|許可|承認|相談|同意|批准|询问").sub
+_CHECKS = re.compile(rf"\b{_CHECK}")
+_CHECKS_UNSPACED = re.compile("確認|許可|承認|相談|同意|批准|询问")
 _NEGATION = re.compile(
     r"\b(?:no|not|never|nobody|nothing|none|nor|cannot|avoid\w*|refus\w*|forbid\w*|forbidden|prohibit\w*|alone|untouched|unchanged"
     r"|off[- ]limits|(?:stay\w*|remain\w*|keep|kept|left?|leave) as (?:it|they|is)|kein\w*|nicht|nichts|nie|niemals|niemand\w*|verboten|untersagt|unverändert"
@@ -35,7 +35,7 @@ _NEGATION = re.compile(
 _OTHERS = re.compile(
     r"\b(?:not only|nicht nur|no problem)\b|\b(?:nobody|no one|nothing|none|anybody|anyone|anything|niemand\w*|nichts) (?:else|but|other|anderes?)\b"
     r"|\b(?:no|not) (?:later|more|longer|less|fewer) than\b"
-).sub
+)
 _WITHOUT = r"without|ohne|sans|senza|unless|except (?:if|when)|es sei denn|sin(?= (?:que|la|el|mi|tu|su|\w+[aei]r\b))"
 _UNTIL = r"before|until|till|bevor|bis|ehe|avant|antes|hasta"
 _CONDITION = re.compile(
@@ -48,8 +48,8 @@ _ORDER = re.compile(
 ).search
 _SEQUENCE = re.compile(
     r"\b(?:first|(?:zu)?erst),? ([^.\n]{4,120}?),? (?:and |und )?(?:then|dann|danach)\b|\b(?:first|zuerst),? and\b|,? (?:and|und) (?:then|dann)\b"
-).sub
-_AFTER_THAT = re.compile(r"\b(?:after (?:that|it|this)|afterwards|danach)\b").sub
+)
+_AFTER_THAT = re.compile(r"\b(?:after (?:that|it|this)|afterwards|danach)\b")
 _IS_FIRM = re.compile(r"\b(?:must|every|each|muss|müssen|jede[nrsm]?)\b|必ず|常に").search
 _ONLY = re.compile(r"\b(?:only|solely|exclusively|nur|ausschließlich)\b|だけ|のみ|只").search
 _EXCEPT = re.compile(r"\b(?:except|other than|apart from|but not|außer)\b|以外|除了").search
@@ -71,7 +71,7 @@ _BETWEEN = re.compile(
     rf"[;:.!]\s+(?!\d)|[。、]|,\s+(?!(?:{_WITHOUT}|{_UNTIL}|except|nachdem|after|wenn|if|once|then|dann)\b)|\s(?=(?:and|but|und|aber|sondern|y|et|so that|because|since|weil|damit|denn)\s)"
 ).split
 _LABEL = re.compile(r"[\W_]*[^:\n]{1,40}:").match
-_NAMES = re.compile(r"(?<![\w./-])/?[\w-]{1,60}(?:[./][\w-]{1,60}){1,12}").sub
+_NAMES = re.compile(r"(?<![\w./-])/?[\w-]{1,60}(?:[./][\w-]{1,60}){1,12}")
 _IS_REASON = re.compile(r"(?:so that|because|since|weil|damit|denn)\b|.*(?:ので|から)\Z").match
 _AND = re.compile(r"(?:and|und|y|et)\s").match
 _LEAST = 2
@@ -221,11 +221,11 @@ def _shared(stems: frozenset[str], others: frozenset[str]) -> int:
 
 
 def _clauses(statement: str) -> Iterator[_Clause]:
-    text = _AFTER_THAT(" ", folded(statement))
-    text = _SEQUENCE(lambda found: f"{found[1] or ''} before ", text)
+    text = _AFTER_THAT.sub(" ", folded(statement))
+    text = _SEQUENCE.sub(lambda found: f"{found[1] or ''} before ", text)
     wish = _WANTS(text)
-    text = _CHECKS_UNSPACED(
-        " ask ", _CHECKS("ask", text[: wish.start()] + text[wish.end() :] if wish else text)
+    text = _CHECKS_UNSPACED.sub(
+        " ask ", _CHECKS.sub("ask", text[: wish.start()] + text[wish.end() :] if wish else text)
     )
     was_denied = False
     label = _LABEL(text)
@@ -234,7 +234,7 @@ def _clauses(statement: str) -> Iterator[_Clause]:
     for part in _BETWEEN(text):
         if _IS_REASON(part):
             continue
-        found = _clause(_OTHERS("only", part))
+        found = _clause(_OTHERS.sub("only", part))
         # What is denied before it may be denied with it.
         is_in_doubt = was_denied and _AND(part) is not None and not found.is_denied
         was_denied = found.is_denied
@@ -271,7 +271,7 @@ def _clause(text: str) -> _Clause:
     scope = "except" if _EXCEPT(text) else "only" if _ONLY(text) else ""
     return _Clause(
         stems=stems_in(text),
-        plain=stems_in(_NAMES(" ", text)),
+        plain=stems_in(_NAMES.sub(" ", text)),
         is_denied=negations % 2 == 1,
         permits=_PERMITS(text) is not None,
         depends=depends,
