@@ -41,7 +41,7 @@ class FoldlineChatMiddleware(ChatMiddleware):
             await self._show(context, messages, refusals)
             await call_next()
             context.result = self._stream(context, call_next, messages, refusals)
-            return
+            return None
         while True:
             await self._show(context, messages, refusals)
             with refusals.asking():
@@ -83,18 +83,21 @@ class FoldlineChatMiddleware(ChatMiddleware):
             nonlocal made
             while True:
                 with refusals.asking():
-                    try:
-                        async for one in made:
-                            refusals.is_over = True
-                            yield one
-                    finally:
-                        await made.close()
+                    async for one in made:
+                        refusals.is_over = True
+                        yield one
                     return
                 await self._show(context, messages, refusals)
                 await call_next()
                 made = context.result
 
-        return ResponseStream(updates(), finalizer=lambda _: made.get_final_response())
+        async def closed() -> None:
+            """Close what was asked for last, which is not known yet."""
+            await made.close()
+
+        return ResponseStream(
+            updates(), finalizer=lambda _: made.get_final_response(), cleanup_hooks=[closed]
+        )
 
 
 class FoldlineHistoryProvider(HistoryProvider):

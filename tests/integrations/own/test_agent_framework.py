@@ -150,7 +150,8 @@ def test_a_stream_that_breaks_after_a_piece_is_not_asked_for_again() -> None:
 
             async def pieces() -> Any:
                 yield ChatResponseUpdate(contents=[Content.from_text("It ")], role="assistant")
-                raise ChatClientException("the service failed") from refused.too_long()
+                failed = ChatClientException("the service failed")
+                raise failed from refused.too_long()
 
             return ResponseStream(pieces(), finalizer=ChatResponse.from_updates)
 
