@@ -40,7 +40,7 @@ LATE = {
     "reduction/quotes.py",  # what a fold reads of calls in texts; a hit does not
     "reduction/request.py",  # the same
     "reduction/state.py",  # a summary is read as a record for who asks for that; a hit does not
-    "agent/request.py",  # tools as objects load threads; schemas, as they are sent, do not
+    "agent/request.py",  # tools as objects load threads, a cut prompt its check; others do not
 }
 
 ANY_READERS = (

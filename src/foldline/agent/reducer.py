@@ -373,7 +373,7 @@ class HistoryReducer:
         history = items.history
         check_not_fed_back(history, state, self._cache, scope)
         given = state or self._found(self._cache, history, scope, recall=request.has_recall)
-        budget = request.budget(self._budget_of, self.window, history, given)
+        budget = request.budget(self._budget_of, self.window, history, given, self.model)
         call = ReducerCall(
             items=items,
             given=given,
