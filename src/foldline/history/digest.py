@@ -232,8 +232,9 @@ def _json_without_nulls(text: str) -> str:
 
 def _valued(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _valued(one) for key, one in value.items() if one is not None}
-    return [_valued(one) for one in value] if isinstance(value, list) else value
+        fields = cast("dict[str, Any]", value)
+        return {key: _valued(one) for key, one in fields.items() if one is not None}
+    return [_valued(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def _steps(message: Message, *, said_by: Callable[[Part], Part] = _without_nulls) -> list[_Step]:
