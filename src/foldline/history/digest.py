@@ -234,7 +234,9 @@ def _valued(value: Any) -> Any:
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return {key: _valued(one) for key, one in fields.items() if one is not None}
-    return [_valued(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
+    return (
+        [_valued(one) for one in cast("list[object]", value)] if isinstance(value, list) else value
+    )
 
 
 def _steps(message: Message, *, said_by: Callable[[Part], Part] = _without_nulls) -> list[_Step]:
