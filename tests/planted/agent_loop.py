@@ -16,6 +16,11 @@ a summary of the end alone is taken
 - if window is not None:
 + if False:
 
+agent/request.py: agent/test_cut_prompt.py
+a count of less than half makes room
+- if self.reported * 2 < estimated and
++ if False and
+
 providers/cut_prompt.py: agent/test_cut_prompt.py
 a vendor that refuses what is too long is taken for one that cuts it
 - if _REFUSES(name) or not

@@ -8,12 +8,14 @@ from typing import Final, cast
 
 from msgspec import MsgspecError, Struct
 
+from foldline.agent.log import log
 from foldline.agent.wire import Items
 from foldline.checks import expect, expect_whole, several
 from foldline.errors import ConfigError
 from foldline.history.codec import encode_json
 from foldline.history.history import History
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Usage
+from foldline.providers.model import ChatRequest
 from foldline.reduction.budget import Budget, token_ratio
 from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState
@@ -59,17 +61,26 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
         window: int | None,
         history: History,
         state: HistoryReductionState | None,
+        model: str | None = None,
     ) -> Budget:
-        """Return what the next request of *history* may hold, by *budget_of* of its reducer."""
+        """
+        Return what the next request of *history* may hold, by *budget_of* of its reducer.
+
+        If the server of *model* has read only the end of the last one, a warning in the log says so,
+        and its count corrects nothing.
+        """
         if self is _NOTHING:
             return budget_of(window=window, system=history.system_tokens)
         count = history.counter.count
         instructions = count(self.instructions)
         tools = sum(map(count, self.schemas))
         sent = _sent_before(history, state) if self.reported else 0
+        estimated = instructions + tools + sent if sent else 0
+        if self.reported * 2 < estimated and self._is_cut(history, state, model or "", estimated):
+            estimated = 0
         ratio = token_ratio(
             reported=self.reported,
-            estimated=instructions + tools + sent if sent else 0,
+            estimated=estimated,
             ceiling=budget_of(window=window).ceiling,
         )
         return budget_of(
@@ -80,6 +91,26 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
             ratio=ratio,
             recall=self.has_recall,
         )
+
+    def _is_cut(
+        self, history: History, state: HistoryReductionState | None, model: str, estimated: int
+    ) -> bool:
+        """Whether the server has read only the end of the last request, and say so."""
+        from foldline.providers.cut_prompt import CUT, cut_window  # noqa: PLC0415 - it is rare
+
+        end = _asked(history)
+        cut = history.start if state is None else state.summarized_up_to_index
+        window = cut_window(
+            ChatRequest(messages=tuple(history[cut:end])),
+            Usage(input_tokens=self.reported),
+            model=model,
+            counter=history.counter,
+            estimated=estimated,
+            fresh=history.tokens(_asked(history, end), end),
+        )
+        if window is not None:
+            log().warning(CUT, model or "the server", self.reported, estimated, window, "window=")
+        return window is not None
 
     @property
     def has_recall(self) -> bool:
@@ -203,14 +234,20 @@ def _said(usage: object, name: str, default: object = None) -> object:
 
 def _sent_before(history: History, state: HistoryReductionState | None) -> int:
     """Return the estimated tokens of the view of the newest answer; 0 if a fold has changed it."""
-    end = len(history)
+    end = _asked(history)
+    if state is None:
+        return history.system_tokens + history.tokens(0, end)
+    return 0 if state.history_length > end else view_tokens(history, state) - history.tokens(end)
+
+
+def _asked(history: History, before: int | None = None) -> int:
+    """Return where the newest answer of *history*, or of what is *before* a place, begins."""
+    end = len(history) if before is None else before
     while end > history.start and history[end - 1].role != "assistant":
         end -= 1
     while end > history.start and history[end - 1].role == "assistant":
         end -= 1
-    if state is None:
-        return history.system_tokens + history.tokens(0, end)
-    return 0 if state.history_length > end else view_tokens(history, state) - history.tokens(end)
+    return end
 
 
 def parts_of(
