@@ -342,9 +342,6 @@ a count keeps more for a log
 + if user is None or user <= self.cut:
 
 reduction/verdict.py: reduction/test_near_ceiling.py
-what the count clears is said to be near the ceiling
-- Row("fold", Reason.CLEARED, {"clearable", "full"}),
-+ Row("fold", Reason.CLEARED, {"clearable"}),
 a fold that pays keeps no more for a log
 - unit, keep = case.unit, case.paying_keep
 + unit, keep = case.unit, case.target
