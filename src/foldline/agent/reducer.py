@@ -151,6 +151,13 @@ class HistoryReducer:
         )
         return made
 
+    def for_window(self, window: int) -> "HistoryReducer":
+        """Return this reducer for a model of that *window*; the one it was given counts first."""
+        made = copy(self)
+        made.window = self.window or window
+        made.warning = assumption(self.config, self.model, made.window, self._costs)
+        return made
+
     def fold_rule(self, budget: Budget) -> FoldRule:
         """Return when a fold is due in requests of *budget*, as far as the counts of a thread say."""
         return rule_of(self.config, budget, by_price=self._costs is not None)

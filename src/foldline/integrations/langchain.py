@@ -66,9 +66,9 @@ class FoldlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ExtendedModelResponse[Any]:
         """Ask the model with the view; while it refuses that as too long, again after a fold."""
-        facts, refusals = _facts(request), Refusals()
+        facts, refusals, window = _facts(request), Refusals(), _window(request)
         while True:
-            reduced = self._view.reduce_sync(_said(request), **facts)
+            reduced = self._view.reduce_sync(_said(request), window=window, **facts)
             try:
                 return _kept(request, handler(_shown(request, reduced)), reduced)
             except ContextOverflowError:
@@ -81,9 +81,9 @@ class FoldlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ExtendedModelResponse[Any]:
         """Ask the model with the view; while it refuses that as too long, again after a fold."""
-        facts, refusals = _facts(request), Refusals()
+        facts, refusals, window = _facts(request), Refusals(), _window(request)
         while True:
-            reduced = await self._view.reduce(_said(request), **facts)
+            reduced = await self._view.reduce(_said(request), window=window, **facts)
             try:
                 return _kept(request, await handler(_shown(request, reduced)), reduced)
             except ContextOverflowError:
@@ -94,6 +94,11 @@ class FoldlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 def _said(request: ModelRequest[Any]) -> list[BaseMessage]:
     system = request.system_message
     return [*([] if system is None else [system]), *request.messages]
+
+
+def _window(request: ModelRequest[Any]) -> int | None:
+    """Return the window by the profile of the model; a model without one has None or no profile."""
+    return (getattr(request.model, "profile", None) or {}).get("max_input_tokens")
 
 
 def _facts(request: ModelRequest[Any]) -> RequestOptions:

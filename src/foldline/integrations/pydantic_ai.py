@@ -7,12 +7,13 @@ from typing import Any
 from pydantic_ai import RunContext, exceptions
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
-from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.models import Model, ModelRequestContext
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.guests import AnsweredReductions, GuestView
 from foldline.guests.refusals import Refusals
 from foldline.integrations.pydantic_ai_messages import PydanticAICodec
+from foldline.providers.book import window_of_model
 from foldline.reduction.state import HistoryReductionState
 
 
@@ -70,6 +71,7 @@ class FoldlineCapability(AbstractCapability[Any]):
         again = self._refusals.overrides
         reduced = await self._view.reduce(
             messages,
+            window=_window(request_context.model),
             # An attempt goes on from the fold of the one that was refused.
             state=kept.state if again is None else self._state,
             overrides=again,
@@ -107,3 +109,9 @@ class FoldlineCapability(AbstractCapability[Any]):
         if _RetryRequest is not None and self._refusals.answers(error):
             raise _RetryRequest
         raise error
+
+
+def _window(model: Model) -> int | None:
+    # A profile is filled in from genai-prices, by which a Claude of 200,000 tokens has 1,000,000.
+    told = getattr(model, "context_window", None), window_of_model(model.model_id)
+    return min(filter(None, told), default=None)
