@@ -28,10 +28,6 @@ from foldline.logs.importer import Importer, Reading, Session, printed_message, 
 _START = "session.start"
 
 
-def _matches(document: Document) -> bool:
-    return any(map(_is_event, document.records))
-
-
 def _is_event(record: Record) -> bool:
     event = maybe_object(record.value)
     is_named = event.get("type") in (_START, "user.message", "assistant.message")
@@ -103,7 +99,7 @@ def _parts(data: Object, text: str) -> Iterator[Part]:
 COPILOT = Importer(
     name="copilot",
     description="session of GitHub Copilot CLI (JSON lines)",
-    matches=_matches,
+    matches=lambda document: any(map(_is_event, document.records)),
     read=_read,
 )
 """The importer of Copilot CLI's sessions."""
