@@ -6,7 +6,7 @@ the user's place is printed, and so is what a tool answered that the user ran; w
 left out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from foldline.history.formats.wire import (
@@ -21,8 +21,15 @@ from foldline.history.formats.wire import (
 from foldline.history.messages import Message
 from foldline.history.parts import Part, ReasoningPart, TextPart
 from foldline.logs.bodies import call_of, response_of
-from foldline.logs.document import Document, Record
-from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each, sections
+from foldline.logs.document import Record
+from foldline.logs.importer import (
+    Importer,
+    Reading,
+    Session,
+    by_sections,
+    printed_message,
+    read_each,
+)
 
 
 _START = "session.start"
@@ -34,13 +41,10 @@ def _is_event(record: Record) -> bool:
     return is_named and isinstance(event.get("data"), dict)
 
 
-def _read(document: Document) -> tuple[Session, ...]:
-    sessions: list[Session] = []
-    for records in sections(document.records, _named):
-        log = Reading()
-        read_each(records, partial(_take, log), "the event")
-        sessions.append(log.session())
-    return tuple(sessions)
+def _session(records: Sequence[Record]) -> Session:
+    log = Reading()
+    read_each(records, partial(_take, log), "the event")
+    return log.session()
 
 
 def _named(event: Object) -> str:
@@ -100,6 +104,6 @@ COPILOT = Importer(
     name="copilot",
     description="session of GitHub Copilot CLI (JSON lines)",
     matches=lambda document: any(map(_is_event, document.records)),
-    read=_read,
+    read=by_sections(_session, _named),
 )
 """The importer of Copilot CLI's sessions."""
