@@ -36,14 +36,7 @@ from foldline.history.formats.wire import (
 from foldline.history.messages import Message
 from foldline.logs.bodies import texts_in
 from foldline.logs.document import Document, Record
-from foldline.logs.importer import (
-    Importer,
-    Reading,
-    Session,
-    by_sections,
-    printed_message,
-    read_each,
-)
+from foldline.logs.importer import Importer, Reading, Session, by_header, printed_message, read_each
 
 
 _LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
@@ -205,6 +198,6 @@ CODEX = Importer(
     name="codex",
     description="session log of Codex (rollout JSON lines)",
     matches=_matches,
-    read=by_sections(_session, _named),
+    read=by_header(_session, _named),
 )
 """The importer of Codex's session logs."""

@@ -22,14 +22,7 @@ from foldline.history.messages import Message
 from foldline.history.parts import Part, ReasoningPart, TextPart
 from foldline.logs.bodies import call_of, response_of
 from foldline.logs.document import Record
-from foldline.logs.importer import (
-    Importer,
-    Reading,
-    Session,
-    by_sections,
-    printed_message,
-    read_each,
-)
+from foldline.logs.importer import Importer, Reading, Session, by_header, printed_message, read_each
 
 
 _START = "session.start"
@@ -104,6 +97,6 @@ COPILOT = Importer(
     name="copilot",
     description="session of GitHub Copilot CLI (JSON lines)",
     matches=lambda document: any(map(_is_event, document.records)),
-    read=by_sections(_session, _named),
+    read=by_header(_session, _named),
 )
 """The importer of Copilot CLI's sessions."""

@@ -33,7 +33,7 @@ from foldline.history.unnamed import with_ids
 from foldline.logs.bodies import call_of, messages_of, response_of
 from foldline.logs.document import Document, Record
 from foldline.logs.gemini import content_parts, tool_of
-from foldline.logs.importer import Importer, Reading, Session, by_sections, read_each, stamped
+from foldline.logs.importer import Importer, Reading, Session, by_header, read_each, stamped
 
 
 _PARTS = partial(content_parts, of_agent=True)
@@ -174,6 +174,6 @@ GEMINI_CLI = Importer(
     name="gemini-cli",
     description="session of Gemini CLI",
     matches=_matches,
-    read=by_sections(_session, _named),
+    read=by_header(_session, _named),
 )
 """The importer of Gemini CLI's sessions."""

@@ -166,7 +166,7 @@ def each_read(records: Iterable[Record], read: Callable[[Object], _T], what: str
         yield made
 
 
-def by_sections(
+def by_header(
     session: Callable[[Sequence[Record]], Session], header: Callable[[Object], str]
 ) -> Callable[[Document], tuple[Session, ...]]:
     """Return what has *session* read the records of each session; see `sections`."""

@@ -38,14 +38,7 @@ from foldline.history.parts import (
 from foldline.logs.bodies import response_of, texts_in
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
-from foldline.logs.importer import (
-    Importer,
-    Reading,
-    Session,
-    by_sections,
-    printed_message,
-    read_each,
-)
+from foldline.logs.importer import Importer, Reading, Session, by_header, printed_message, read_each
 
 
 _ROLES: dict[str, Role] = {
@@ -196,6 +189,6 @@ PI = Importer(
     name="pi",
     description="session of the coding agent pi (JSON lines)",
     matches=_matches,
-    read=by_sections(_session, _named),
+    read=by_header(_session, _named),
 )
 """The importer of pi's session logs."""
