@@ -122,8 +122,9 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
         if self.pins is None:
             return None
         history, found = items.history, list[tuple[int, Message]]()
-        writing = items.writing
-        places = None if writing is None else _MessagesOf(history, writing.made.places)
+        places = None if items.writing is None else items.writing.made.places
+        everything = enumerate(history.everything()) if places and history.system else ()
+        system = [at for at, one in everything if one.role == "system"]
         for place, one in enumerate(self.pins):
             at, message = one if isinstance(one, tuple) else (one, None)
             own = places if message is None else None
@@ -132,27 +133,19 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
             if at >= count:
                 text = f"pins[{place}] must be below {count}, the number of messages, got {at}"
                 raise ConfigError(text)
-            indexes = [at] if own is None else own.indexes(at)
+            indexes = [at] if own is None else _indexes(at, own, system)
             found += [(index, message or history[index]) for index in indexes]
         return found
 
 
-class _MessagesOf:
-    """The messages that the items of a plain list were read as."""
-
-    def __init__(self, history: History, places: Sequence[int]) -> None:
-        self._places = places
-        all_messages = enumerate(history.everything()) if history.system else ()
-        self._system = [at for at, one in all_messages if one.role == "system"]
-
-    def indexes(self, at: int) -> Iterator[int]:
-        """Yield the indexes of what the item *at* was read as; system messages are not counted."""
-        first, end = bisect_left(self._places, at), bisect_right(self._places, at)
-        # An item that is not the first of an answer is in the message of that.
-        for place in range(min(first, end - 1), end):
-            before = bisect_left(self._system, place)
-            if place not in self._system[before : before + 1]:
-                yield place - before
+def _indexes(at: int, places: Sequence[int], system: Sequence[int]) -> Iterator[int]:
+    """Yield the indexes of what the item *at* was read as; *system* messages are not counted."""
+    first, end = bisect_left(places, at), bisect_right(places, at)
+    # An item that is not the first of an answer is in the message of that.
+    for place in range(min(first, end - 1), end):
+        before = bisect_left(system, place)
+        if place not in system[before : before + 1]:
+            yield place - before
 
 
 _NOTHING = RequestFacts(reported=0, instructions="", schemas=(), pins=None)

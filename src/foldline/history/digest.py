@@ -144,16 +144,13 @@ def _chained(previous: bytes, message: Message, steps: Callable[[Message], list[
     try:
         forms = [_encode(step) for step in steps(message)]
     except UnicodeEncodeError:
-        forms = [canonical_json(step) for step in steps(_stored(message))]
+        # Storage joins a surrogate pair in two halves.
+        bare = Message(role=message.role, name=message.name, parts=message.parts)
+        stored = decode_message(encode_message(bare))
+        forms = [canonical_json(step) for step in steps(stored)]
     for form in forms:
         previous = sha256(previous + sha256(form).digest()).digest()
     return previous
-
-
-def _stored(message: Message) -> Message:
-    """Return what storage makes of *message*: it joins a surrogate pair in two halves."""
-    bare = Message(role=message.role, name=message.name, parts=message.parts)
-    return decode_message(encode_message(bare))
 
 
 def chain_digest_1(previous: bytes, message: Message) -> bytes:

@@ -106,24 +106,20 @@ def _reading_1(history: History, said: Iterable[tuple[Message, int]]) -> _Readin
 def _carried(state: HistoryReductionState, reading: _Reading) -> HistoryReductionState:
     previous = None if state.previous is None else _carried(state.previous, reading)
     if _fits(reading, state.summarized_up_to_index, state.message_hash):
-        state = _with_present_cut(state, reading)
+        index, pinned = reading.indexes[state.summarized_up_to_index], state.pinned_index
+        state = replace(
+            state,
+            summarized_up_to_index=index,
+            message_hash=hash_of(reading.history, index),
+            # The words of a user come last in what was one message with results before them.
+            pinned_index=None if pinned is None else reading.indexes[pinned + 1] - 1,
+            layers=tuple(_layer(layer, reading) for layer in state.layers),
+        )
     return state if previous is state.previous else replace(state, previous=previous)
 
 
 def _fits(reading: _Reading, index: int, text: str) -> bool:
     return 0 <= index < len(reading.digests) and reading.digests[index] == text
-
-
-def _with_present_cut(state: HistoryReductionState, reading: _Reading) -> HistoryReductionState:
-    index, pinned = reading.indexes[state.summarized_up_to_index], state.pinned_index
-    return replace(
-        state,
-        summarized_up_to_index=index,
-        message_hash=hash_of(reading.history, index),
-        # The words of a user come last in what was one message with results before them.
-        pinned_index=None if pinned is None else reading.indexes[pinned + 1] - 1,
-        layers=tuple(_layer(layer, reading) for layer in state.layers),
-    )
 
 
 def _layer(layer: SummaryLayer, reading: _Reading) -> SummaryLayer:
