@@ -15,13 +15,12 @@ from msgspec import Struct
 from foldline.reduction.commands import is_standing, orders_in
 from foldline.reduction.language import is_strange, mainly, profile, words
 from foldline.reduction.orders import frames, imitates, is_order, lists_rules, speaks_to_reader
-from foldline.reduction.planted import denies_text, tells_of_text
+from foldline.reduction.planted import tells_of_text, unquoted
 from foldline.reduction.provenance import Source, folded
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.said import Said
 from foldline.reduction.sendable import cleaned
 from foldline.reduction.shape import shape_defects
-from foldline.reduction.sides import swaps_sides
 from foldline.reduction.speech import (
     begins_turn,
     calls_tool,
@@ -44,7 +43,6 @@ Summarizers are given a number, count differently from us, and cannot count well
 # summaries lose one statement in thirty.
 _MOST_BAD = 1 / 3
 _SOME_BAD = 2
-_SWAPPED = "The text tells of each side what the other said."
 _MANY_BAD = (
     "{} of {} statements have names, numbers or dates that the conversation does not have, or give "
     "orders."
@@ -106,8 +104,6 @@ def reviewed(
     faults = tuple(_kind_faults(text, left.text, request.prompt)) or tuple(
         shape_defects(text, request, has_code=source.has_code_of(text), merges=merges)
     )
-    if not faults and swaps_sides(text, request.parsed):
-        faults = (_SWAPPED,)
     if not faults and (not left.text or left.dropped > max(_SOME_BAD, left.statements * _MOST_BAD)):
         faults = (_MANY_BAD.format(left.dropped, left.statements),)
     if faults:
@@ -162,9 +158,10 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
         ):
             bad.add(unit)
         elif not (is_banned or said.rules.are_restated_by(unit)):
-            denies = denies_text(folded(unit))
-            found = (order for line in lines for order in orders_in(line))
-            if any(not (said.has(one) or (denies and one.is_permit)) for one in found):
+            # What a page or a file says is quoted.
+            own = map(unquoted, lines) if tells_of_text(folded(unit)) else lines
+            found = (order for line in own for order in orders_in(line))
+            if not all(map(said.has, found)):
                 unsaid.add(unit)
     return bad if unsaid and said.is_in_another_language(text) else bad | unsaid
 

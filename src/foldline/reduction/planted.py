@@ -98,7 +98,7 @@ class Planted:
         """Whether *statement* tells as a fact what only such an answer says; what it quotes is not its own."""
         if not self._lines:
             return False
-        text = folded(_QUOTED.sub(" ", statement))
+        text = folded(unquoted(statement))
         if tells_of_text(text):
             return False
         # Who denies what is told as a fact does not tell it.
@@ -150,10 +150,9 @@ def tells_of_text(text: str) -> bool:
     return bool(_DISTRUSTS(text) or _NAMES_SOURCE(text) or (_TEXT(text) and _TELLS(text)))
 
 
-def denies_text(text: str) -> bool:
-    """Whether *text*, folded, says that what a page or a file says is not so."""
-    is_told = _DISTRUSTS(text) or (_NAMES_SOURCE(text) and _TELLS(text))
-    return bool(is_told and _DENIES(text))
+def unquoted(text: str) -> str:
+    """Return *text* without what it quotes."""
+    return _QUOTED.sub(" ", text)
 
 
 def _segments(text: str) -> Iterator[str]:

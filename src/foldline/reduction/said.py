@@ -49,7 +49,7 @@ from foldline.reduction.statements import statements
 
 # What forbids, and what may have been said where somebody forbade it.
 _BAN = (
-    r"no|not|never|none|nobody|nothing|nor|without|avoid|refus\w*|kein\w*|nicht|nie|niemals|ohne|pas|jamais"
+    r"no|not|cannot|never|none|nobody|nothing|nor|without|avoid|refus\w*|kein\w*|nicht|nie|niemals|ohne|pas|jamais"
     r"|sans|nunca|sin|non(?!-)|mai|senza|não|sem|niet|nooit|geen|zonder|inte|aldrig|utan|bez|не|нет|без|никогда"
 )
 _BANS = re.compile(rf"\b(?:{_BAN})\b|n['’]t\b").search
@@ -61,7 +61,7 @@ _WISHES = re.compile(
     r"\b(?:users?|customers?|clients?|humans?|operators?|owner|boss|manager|team)\b[^.\n]{0,40}?"
     rf"\b{_WANT}|need|prefer|confirm)"
     rf"|\b(?:he|she|they|we|you|everyone|everybody|somebody)\b[^.\n]{{0,20}}?\b{_WANT})"
-    rf"|\b(?:as|was|were|been|is|are|it) {_WANT}|confirm)\w*d\b|\b(?:agreed|approved|requested) (?:to|by|on|that)\b"
+    rf"|\b(?:as|was|were|been|is|are|it) {_WANT}|confirm)\w*d\b|\b(?:agreed|approved|requested) (?:to|that)\b"
     r"|\b(?:nutzer(?:in)?|benutzer(?:in)?|kund(?:e|in)) [^.\n]{0,20}?\b(?:will|wollte|möchte|wünscht|verlangt|bittet|bat)"
     r"|\b(?:utilisat\w+|clients?) [^.\n]{0,20}?\b(?:veut|voulait|souhaite|demande|exige)"
     r"|\b(?:usuari[oa]|utente|client[ea]) [^.\n]{0,20}?\b(?:quiere|quer|queria|quería|desea|deseja|pide|pede|vuole|chiede|exige)"
@@ -370,7 +370,7 @@ class _Wanted(Struct, frozen=True, kw_only=True):
     def _is_among(self, found: set[str]) -> bool:
         left = [one for one in self.stems if one not in found]
         # Another verb may stand for one that does no harm, where all else was said.
-        if self.verb in left and (self.has_effect or len(left) > 1 or self._most == 0):
+        if self.verb in left and (self.has_effect or self._most == 0):
             return False
         return len(left) <= self._most
 
