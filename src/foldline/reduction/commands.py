@@ -178,7 +178,7 @@ _PERMIT = re.compile(
     r"|(?:allowed|permitted|authori[sz]ed) the (?:next )?(?:assistant|agent|model) to"
     r"|(?:no longer|need not|(?:do|does) not) (?:have |has |needs? )?(?:to )?be (?:checked|confirmed|verified|asked|reported)"
     r"|no longer (?:has|have|needs?) to be \w+|(?:is|are) not [^.\n]{0,30}\bany (?:more|longer)"
-    rf"|(?:{_HAVE_TO}|(?<!\d )may) be [^.\n]{{0,40}}?\b{_HARM}|{_HAVE_TO} be [^.\n]{{0,60}}\bwithout"
+    rf"|(?:{_HAVE_TO}|(?<!\d )may) be (?:\w+ ){{0,3}}{_HARM}|{_HAVE_TO} be [^.\n]{{0,60}}\bwithout"
     rf"|(?:^|: )\W{{0,9}}{_HARM} of|(?:stay|be|is|are|left|kept) (?:unmentioned|unreported|undisclosed|unlogged|secret|hidden from))\b"
 ).search
 # That somebody agreed to what does harm; to pay is agreed every day.
@@ -242,12 +242,8 @@ def orders_in(statement: str) -> Iterator[Order]:
             if not _INQUIRES(clause, start):
                 # Who orders tells of no order after it.
                 before = ""
-                barred = _BARRED(clause[: found.start()])
                 is_permit = command is None or _SEES_TO(clause, start) is not None
-                yield (
-                    Order(clause[barred.start() :].partition(",")[0], is_permit=False)
-                    if barred
-                    else Order(clause[start:], is_permit=is_permit)
-                )
+                if not _BARRED(clause[: found.start()]):
+                    yield Order(clause[start:], is_permit=is_permit)
         elif not found and (claim := _CLAIM(clause)):
             yield Order(clause[claim.end() :], is_permit=True)

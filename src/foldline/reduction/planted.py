@@ -77,7 +77,6 @@ _DENIES = re.compile(
 _QUOTED = re.compile(r"(?<!\w)[\"“„«‘]([^\"“”«»\n]{8,400}?)[\"”»’](?!\w)")
 _SEGMENTS = re.compile(r"\n|\\n|\"\s*[,:]\s*\"|[{}]|\"\s*,\s*|\"\s*:\s*").split
 _PARTS = re.compile(r"[;:]\s|,\s|\s(?:and|und|y|et|e)\s|[。、]").split
-_LONGEST_SEGMENT = 400
 _LEAST = 4
 _LEAST_NEW = 2
 _SAME = 0.6
@@ -156,12 +155,10 @@ def unquoted(text: str) -> str:
 
 
 def _segments(text: str) -> Iterator[str]:
+    """Yield each sentence of *text* with the one after it."""
     for segment in _SEGMENTS(text):
-        if len(segment) <= _LONGEST_SEGMENT:
-            yield segment
-        else:
-            parts = statements(segment)
-            yield from (" ".join(parts[max(0, at - 1) : at + 2]) for at in range(len(parts)))
+        parts = statements(segment)
+        yield from (" ".join(parts[at : at + 2]) for at in range(len(parts)))
 
 
 def _is_planted(segment: str) -> bool:

@@ -144,7 +144,7 @@ class Said:
 
     def _has(self, order: Order) -> bool:
         wanted = _wanted(order)
-        if not wanted.stems:
+        if wanted.is_vague:
             return True
         # A number or an id was said if it was said anywhere: it may be about something said elsewhere.
         left = [one for one in wanted.stems if not (_HAS_DIGIT(one) and self._was_named(one))]
@@ -338,6 +338,11 @@ class _Wanted(Struct, frozen=True, kw_only=True):
 
     has_effect: bool
     """Whether it changes something."""
+
+    @property
+    def is_vague(self) -> bool:
+        """Whether that is too little to tell, and harmless."""
+        return len(self.stems) <= (not self.has_effect and not self.is_ban)
 
     @property
     def _most(self) -> int:
