@@ -14,7 +14,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from foldline.reduction.commands import is_lasting
-from foldline.reduction.meaning import KIND, stems_in
+from foldline.reduction.meaning import KIND, negations, stems_in
 from foldline.reduction.provenance import folded
 from foldline.reduction.statements import statements
 
@@ -25,12 +25,6 @@ _CHECK = (
 )
 _CHECKS = re.compile(rf"\b{_CHECK}")
 _CHECKS_UNSPACED = re.compile("確認|許可|承認|相談|同意|批准|询问")
-_NEGATION = re.compile(
-    r"\b(?:no|not|never|nobody|nothing|none|nor|cannot|avoid\w*|refus\w*|forbid\w*|forbidden|prohibit\w*|alone|untouched|unchanged"
-    r"|off[- ]limits|(?:stay\w*|remain\w*|keep|kept|left?|leave) as (?:it|they|is)|kein\w*|nicht|nichts|nie|niemals|niemand\w*|verboten|untersagt|unverändert"
-    r"|pas|jamais|rien|interdit\w*|vieta\w*|vietat\w*|nunca|nadie|nada|prohibid\w*|non(?!-)|mai|não|nem|niet|nooit|geen)\b|n['’]t\b"
-    r"|ない(?!で済)|なけれ|ません|ず(?=[に、])|なし|禁止|不要|不得|不能|请勿|未经|[だダ][めメ]"
-).findall
 # What is denied of the others is said of the one.
 _OTHERS = re.compile(
     r"\b(?:not only|nicht nur|no problem)\b|\b(?:nobody|no one|nothing|none|anybody|anyone|anything|niemand\w*|nichts) (?:else|but|other|anderes?)\b"
@@ -165,7 +159,7 @@ class Rules:
     @staticmethod
     def are_listed_under(label: str) -> bool:
         """Whether *label* stands above what must not be."""
-        return bool(_NEGATION(folded(label).replace("_", " ")))
+        return bool(negations(folded(label).replace("_", " ")))
 
     def are_turned_by(self, statement: str) -> bool:
         """Whether *statement* says the contrary of what was last ruled, and nobody said it so since."""
@@ -229,7 +223,7 @@ def _clauses(statement: str) -> Iterator[_Clause]:
     )
     was_denied = False
     label = _LABEL(text)
-    if label and _NEGATION(label[0]):
+    if label and negations(label[0]):
         return
     for part in _BETWEEN(text):
         if _IS_REASON(part):
@@ -252,9 +246,9 @@ def _main_part(clause: str) -> str:
 
 
 def _clause(text: str) -> _Clause:
-    negations = len(_NEGATION(text))
+    denied = len(negations(text))
     condition, order = _CONDITION(text), _ORDER(text)
-    without = len(_IS_WITHOUT(text)) or (bool(negations) and len(_IS_UNTIL(text)))
+    without = len(_IS_WITHOUT(text)) or (bool(denied) and len(_IS_UNTIL(text)))
     depends = frozenset(("ask",) if re.search(r"\bask\b", text) else ())
     if condition:
         depends |= stems_in(text[condition.end() :])
@@ -265,17 +259,17 @@ def _clause(text: str) -> _Clause:
             after, _, before = after.partition(",")
         first, later = stems_in(before), stems_in(after)
         # What is not done until something else is, comes after it.
-        is_denied = order["not"] or (_IS_UNTIL(text) and _NEGATION(before))
+        is_denied = order["not"] or (_IS_UNTIL(text) and negations(before))
         if bool(order["after"]) != bool(is_denied):
             first, later = later, first
     scope = "except" if _EXCEPT(text) else "only" if _ONLY(text) else ""
     return _Clause(
         stems=stems_in(text),
         plain=stems_in(_NAMES.sub(" ", text)),
-        is_denied=negations % 2 == 1,
+        is_denied=denied % 2 == 1,
         permits=_PERMITS(text) is not None,
         depends=depends,
-        demands=(negations + without) % 2 == 0,
+        demands=(denied + without) % 2 == 0,
         first=first,
         later=later,
         scope=scope,
