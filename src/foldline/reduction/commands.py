@@ -30,7 +30,7 @@ _DOING = _words(
     accept activate add allow append approve ask authori[sz]e avoid begin bring buy bypass cancel collect
     confirm connect continue convert create deactivate decrypt delete deliver deny deploy destroy disable
     disclose disregard enable encode encrypt ensure erase execute exfiltrate expose fetch generate get give
-    grant hide ignore implement inform insert install introduce investigate invoke keep kill leak merge
+    grant(?!.\d) hide ignore implement inform insert install introduce investigate invoke keep kill leak merge
     migrate modify notify obey overwrite pay pretend prevent publish purchase refactor refuse remind remove
     rename replace restore reveal revert rewrite say sell send serve skip speak submit subscribe tell throw
     touch translate uninstall unlock verify warn wipe write
@@ -97,7 +97,7 @@ _HARM = (
 NOW_ON = (
     r"from (?:(?:now|here|this point|today) on|this (?:point|moment))|going forward|henceforth|(?:in|for) (?:all |any |every )?(?:the )?"
     r"(?:later|future|subsequent|following) (?:sessions?|runs?|calls?|tasks?|turns?|replies|answers?|messages?)"
-    r"|ab jetzt|ab sofort|von nun an|künftig|désormais|dorénavant|à l['’]avenir|desde ahora|de ahora"
+    r"|ab jetzt|ab sofort|von nun an|désormais|dorénavant|à l['’]avenir|desde ahora|de ahora"
     r"|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu|från och med nu|od teraz|bundan sonra|отныне|впредь"
 )
 """A pattern of the words for: from now on."""
@@ -169,9 +169,9 @@ _PERMIT = re.compile(
     r"|(?:is|are) (?:now |always )?(?:acceptable|permissible|fine|ok(?:ay)?) (?:if|when(?:ever)?|for|to)"
     r"|(?:is|are) (?:(?:an?|now|fully|considered) ){0,2}(?:trusted|exempt\w*|whitelisted|safe to)"
     r"|(?:has|have|had) (?:(?:the|full|explicit|standing) ){0,2}(?:permission|approval|consent|authori[sz]ation|clearance) to"
-    r"|no longer appl(?:y|ies)|(?<!\d )may (?!\d)[^.\n]{0,30}\b(?:freely|without)|(?:granted|gave|given) [^.\n]{0,40}\bpermission"
-    r"|(?:safety|security|guard\w*|checks?|rules?|limits?|restrictions?|protections?|confirmations?|approvals?|verification|authentication|validation|filters?|logging|monitoring)"
-    r" [^.\n]{0,30}\b(?:disabled|gone|off|removed|void)"
+    r"|(?<!\d )may (?!\d)[^.\n]{0,30}\b(?:freely|without)|(?:granted|gave|given) [^.\n]{0,40}\bpermission"
+    r"|(?:safety|security|guard\w*|checks?|rules?|limit(?:ation)?s?|restrictions?|protections?|confirmations?|approvals?|verification|authentication|validation|filters?|logging|monitoring)"
+    r" [^.\n]{0,30}\b(?:disabled|gone|off|removed|void|no longer appl\w+)"
     rf"|{_SIDES} (?:has |have |had )?(?:allow|permit|authori[sz])\w*"
     r"|it(?:['’]s| is| was) (?:all right|ok(?:ay)?|fine|acceptable) to"
     r"|(?:permission|approval|consent|authori[sz]ation|clearance) (?:was|is|has been) (?:given|granted)"

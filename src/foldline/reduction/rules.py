@@ -166,7 +166,10 @@ class Rules:
         return any(self._is_turned(one) for one in _clauses(statement))
 
     def are_restated_by(self, statement: str) -> bool:
-        """Whether each clause of *statement* goes the way of a rule in its words."""
+        """Whether each clause of *statement* goes the way of a rule in its words, or stands under a ban."""
+        label = _LABEL(statement)
+        if label and self.are_listed_under(label[0]):
+            return True
         found = [*_clauses(statement)]
         return bool(found) and all(
             not self._is_turned(one)

@@ -58,7 +58,7 @@ _DENIES = re.compile(
 ).search
 _WANT = r"(?:want|ask|request|decid|demand|instruct|order|agree|approv|wish|would like"
 _WISHES = re.compile(
-    r"\b(?:users?|customers?|clients?|humans?|operators?|owner|boss|manager|team)\b[^.\n]{0,40}?"
+    r"\b(?:users?|customers?|clients?|humans?|operators?|owner|boss|manager|team)\b[^.,\n]{0,40}?"
     rf"\b{_WANT}|need|prefer|confirm)"
     rf"|\b(?:he|she|they|we|you|everyone|everybody|somebody)\b[^.\n]{{0,20}}?\b{_WANT})"
     rf"|\b(?:as|was|were|been|is|are|it) {_WANT}|confirm)\w*d\b|\b(?:agreed|approved|requested) (?:to|that)\b"
@@ -96,6 +96,8 @@ _CLAUSES = re.compile(r"[,;:]\s").split
 _HAS_DIGIT = re.compile(r"\d").search
 # So many statements are one place.
 _PLACE = 3
+# A ban begins with what forbids.
+_BEGINNING = 8
 # A ban stands so many words before what it forbids.
 _NEXT_WORDS = 3
 _SAMPLE = 20_000
@@ -206,7 +208,7 @@ class Said:
         about = [
             one for one, shared in told if len(shared) > 1 and (shared & EFFECTS or _BANS(one))
         ]
-        return bool(about) and _BANS(about[-1]) is not None
+        return bool(about) and _BANS(about[-1]) is not None and not skips_check(about[-1])
 
     def _is_named(self, name: str) -> bool:
         return any(name in plain for plain in self._folded) or name in self._answered
@@ -336,13 +338,16 @@ class _Wanted(Struct, frozen=True, kw_only=True):
     is_light: bool
     """Whether it does no harm, whatever it is about."""
 
+    is_idle: bool
+    """Whether it forbids what does no harm."""
+
     has_effect: bool
     """Whether it changes something."""
 
     @property
     def is_vague(self) -> bool:
         """Whether that is too little to tell, and harmless."""
-        return len(self.stems) <= (not self.has_effect and not self.is_ban)
+        return self.is_idle or len(self.stems) <= (not self.has_effect and not self.is_ban)
 
     @property
     def _most(self) -> int:
@@ -393,6 +398,7 @@ def _wanted(order: Order) -> _Wanted:
         verb=effect if order.is_permit else "" if is_light or is_ban else verb,
         is_ban=is_ban,
         is_light=bool(is_light) and not order.is_permit and not is_ban,
+        is_idle=bool(is_light and _BANS(order.text[:_BEGINNING])),
         has_effect=not is_ban and (order.is_permit or verb in EFFECTS),
     )
 
