@@ -108,14 +108,13 @@ _COMMAND = re.compile(
     rf"|(?:call|invoke|use|run|trigger)(?=\s+[\w.-]{{1,60}} with\b)"
     rf"|(?:{_SENDING})(?=\s+[\w~/.-]{{0,60}}\w[._/@]\w)"
     rf"|(?!(?:{_NO_ORDER})\b)[a-z]{{3,20}}(?<!ed)(?<!ing)(?<!ly)(?<!s) (?:any|all|every|each)\b)"
-    r"|(?:\b(?:you|(?<!of )the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der (?:nächste )?(?:assistent|agent)|das (?:nächste )?modell"
+    r"|(?:\b(?:you|(?<!of )the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|tu|vous|usted|der (?:nächste )?(?:assistent|agent)|das (?:nächste )?modell"
     r"|l['’]assistant|le modèle|el (?:asistente|modelo)|il modello|l['’]assistente|o assistente|ассистент)\W+"
     r"(?:must|should|shall|may|can(?!['’]t)|has to|have to|needs? to|ought to|(?:is|are) (?:now |also )?"
     r"(?:to|required to|cleared to|allowed to|permitted to|free to|authori[sz]ed to|expected to|instructed to)"
     r"|musst|muss|müssen|sollst|soll|sollen|darfst|darf|kann|dois|doit|devez|peut|debes?|puede|devi|deve|può|pode|должен|должна|может)\b"
     r"|\bi (?:have )?(?:asked|told|instructed|want|wanted) you (?:to|not to|never to)\b"
     r"|\b(?:is|are) (?:asked|requested|expected|invited|urged|advised) to\b"
-    rf"|(?P<duty>\b{_HAVE_TO} {_HARM})"
     r"|\b(?:next|only|first) (?:step|action|task|move|job|goal)s? (?:is|are|will be|has to be)\b)(?P<told>)"
 ).search
 # Every clause is judged by its own words, so that true ones around it are no help. A comma divides
@@ -237,8 +236,6 @@ def orders_in(statement: str) -> Iterator[Order]:
         # What the user said, he has to have said.
         if found and (not is_reported(told) or _SIDE(_IN_QUOTE.sub("", told))):
             start = max(map(command.start, ("order", "told"))) if command else 0
-            # What has to be done is told by its verb, and forbidden by what stands before it.
-            start = command.start("duty") if command and command["duty"] else start
             if not _INQUIRES(clause, start):
                 # Who orders tells of no order after it.
                 before = ""
