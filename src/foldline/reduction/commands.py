@@ -26,7 +26,7 @@ _INQUIRES = re.compile(
 _SEES_TO = re.compile(r"(?:make sure|see to it|ensure)\b").match
 # What begins an order by itself, and what does so only before an object: it may be a noun as well.
 _DOING = _words(
-    """
+    r"""
     accept activate add allow append approve ask authori[sz]e avoid begin bring buy bypass cancel collect
     confirm connect continue convert create deactivate decrypt delete deliver deny deploy destroy disable
     disclose disregard enable encode encrypt ensure erase execute exfiltrate expose fetch generate get give
@@ -188,7 +188,6 @@ _CLAIM = re.compile(
 ).search
 _SIDE = re.compile(rf"\b(?:{_SIDES}|assistant)\b").search
 
-# What nothing may be is forbidden.
 _BARRED = re.compile(r"\b(?:no|nothing|nobody|none|kein\w*|nichts)\b[^,]{0,40}\Z").search
 _NO_OBJECTION = re.compile(r"\bno objections? to\b")
 # Who is quoted may begin by naming himself.
@@ -236,11 +235,11 @@ def orders_in(statement: str) -> Iterator[Order]:
         # What the user said, he has to have said.
         if found and (not is_reported(told) or _SIDE(_IN_QUOTE.sub("", told))):
             start = max(map(command.start, ("order", "told"))) if command else 0
-            if not _INQUIRES(clause, start):
+            # What nothing may be is forbidden.
+            if not (_INQUIRES(clause, start) or _BARRED(clause[: found.start()])):
                 # Who orders tells of no order after it.
                 before = ""
                 is_permit = command is None or _SEES_TO(clause, start) is not None
-                if not _BARRED(clause[: found.start()]):
-                    yield Order(clause[start:], is_permit=is_permit)
+                yield Order(clause[start:], is_permit=is_permit)
         elif not found and (claim := _CLAIM(clause)):
             yield Order(clause[claim.end() :], is_permit=True)

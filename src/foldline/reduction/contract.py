@@ -29,7 +29,7 @@ from foldline.reduction.speech import (
     without_quotes,
 )
 from foldline.reduction.statements import kept, statements
-from foldline.reduction.undone import is_label, unbegun, undone
+from foldline.reduction.undone import is_label, undone
 
 
 BUDGET_TOLERANCE = 1.25
@@ -99,7 +99,7 @@ def reviewed(
     found = [*statements(lines)]
     source = Source(request)
     bad = _unfounded(lines, request) | source.lacking(found)
-    bad |= undone(found, request.parsed) | unbegun(found, request.parsed)
+    bad |= undone(found, request.parsed)
     left = kept(lines, bad.__contains__)
     faults = tuple(_kind_faults(text, left.text, request.prompt)) or tuple(
         shape_defects(text, request, has_code=source.has_code_of(text), merges=merges)
@@ -139,7 +139,6 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
         lines = [" ".join(unit.split()), *others]
         if (
             said.is_foreign(unit)
-            or (said.lifts_a_ban(unit) and not said.rules.are_restated_by(unit))
             or (not (is_banned or tells_of_text(folded(unit))) and said.rules.are_turned_by(unit))
             or said.planted.is_in(unit)
             or said.corrected.is_left_by(unit, text)

@@ -65,6 +65,7 @@ _BETWEEN = re.compile(
     rf"[;:.!]\s+(?!\d)|[。、]|,\s+(?!(?:{_WITHOUT}|{_UNTIL}|except|nachdem|after|wenn|if|once|then|dann)\b)|\s(?=(?:and|but|und|aber|sondern|y|et|so that|because|since|weil|damit|denn)\s)"
 ).split
 _LABEL = re.compile(r"[\W_]*[^:\n]{1,40}:").match
+_BAN = re.compile(r"[\W_]{0,12}[\w'’]{1,20}(?: [\w'’]{1,20})?[*_]{0,3}:").match
 _NAMES = re.compile(r"(?<![\w./-])/?[\w-]{1,60}(?:[./][\w-]{1,60}){1,12}")
 _IS_REASON = re.compile(r"(?:so that|because|since|weil|damit|denn)\b|.*(?:ので|から)\Z").match
 _AND = re.compile(r"(?:and|und|y|et)\s").match
@@ -167,7 +168,7 @@ class Rules:
 
     def are_restated_by(self, statement: str) -> bool:
         """Whether each clause of *statement* goes the way of a rule in its words, or stands under a ban."""
-        label = _LABEL(statement)
+        label = _BAN(statement)
         if label and self.are_listed_under(label[0]):
             return True
         found = [*_clauses(statement)]

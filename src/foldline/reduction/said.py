@@ -68,22 +68,10 @@ _WISHES = re.compile(
     r"|\b(?:пользовател\w+|клиент\w*) [^.\n]{0,20}?(?:хоч|хот|прос|требу)\w+",
     re.IGNORECASE,
 ).search
-# What permits, and what has a name of its own: a path, a file, a name of code.
-_ALLOWED = re.compile(
-    r"\b(?:allowed|permitted|approved|authori[sz]ed|lifted|erlaubt|freigegeben)\b"
-).search
 _CHECKS = re.compile(
     r"\b(?:confirm|approv|permi[st]|consent|review|verif|check(?!s?um)|ask|prüf|nachfrag|rückfrag|bestätig|zustimm|freigab|genehmig"
     r"|pregunt|autori[sz]|demand|accord|chied|conferm|pergunt|vrag|toestemm)"
 ).search
-_AGREES = re.compile(
-    r"\b(?:agree[sd]?|consent(?:s|ed)?|accept(?:s|ed)?|zugestimmt|einverstanden|accepté|aceptó|aceptado)\b"
-).search
-_IS_IF = re.compile(
-    r"\b(?:if|when|once|until|after|unless|wenn|sobald|erst|si|cuando|quand|quando)\b"
-).search
-_IS_FREE = re.compile(r"\b(?:(?:free|welcome|entitled) to|may be|darf|dürfen)\b").search
-_MAY = re.compile(r"\b(?:may|can|darf|dürfen|kann|können)\b").search
 _NAMES = re.compile(r"[\w-]{1,80}(?:[./_][\w-]{1,80}){1,12}/?|[\w.-]{2,80}/").findall
 # What somebody else is told to have said.
 _QUOTED = re.compile(r"(?<!\w)[\"'“„«‘]([^\"“”«»\n]{8,400}?)[\"'”“»’](?!\w)").finditer
@@ -185,30 +173,6 @@ class Said:
         if len(told & self._of_user) >= _OF_USER * len(told):
             return False
         return any(len(told & line) >= _OF_TOOL * len(told) for line in self._of_tools)
-
-    def lifts_a_ban(self, statement: str) -> bool:
-        """Whether *statement* permits what the user forbade when he last spoke of it by its name."""
-        text = folded(statement)
-        is_permit = any(one(text) for one in (_ALLOWED, _AGREES, _IS_FREE)) or (
-            _MAY(text) and not EFFECTS.isdisjoint(meaning(text))
-        )
-        if not is_permit or _BANS(text):
-            return False
-        names = [*map(str.lower, _NAMES(text))]
-        for name in names:
-            about = [one for one in self._user_said if name in one]
-            if about and _BANS(about[-1]):
-                return True
-        # A condition is not lifted with what it is about.
-        if names or _IS_IF(text):
-            return False
-        meant = {*meaning(text)}
-        told = [(one, meant & {*meaning(one)}) for one in self._user_said]
-        # What it is about is named beside what is done to it.
-        about = [
-            one for one, shared in told if len(shared) > 1 and (shared & EFFECTS or _BANS(one))
-        ]
-        return bool(about) and _BANS(about[-1]) is not None and not skips_check(about[-1])
 
     def _is_named(self, name: str) -> bool:
         return any(name in plain for plain in self._folded) or name in self._answered
