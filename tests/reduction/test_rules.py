@@ -179,6 +179,7 @@ def test_a_reason_is_no_rule_in_japanese() -> None:
     "line",
     [
         "Nothing may be deleted in the folder Archive.",
+        "**Must not**: submit the old start lists.",
         "## You must not\nSend mails without asking; delete anything in the folder Archive.",
         '"must_not": [\n"delete anything in the folder Archive"]',
     ],

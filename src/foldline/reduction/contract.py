@@ -156,7 +156,7 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
             )
         ):
             bad.add(unit)
-        elif not (is_banned or said.rules.are_restated_by(unit)):
+        elif not (is_banned or said.rules.are_labelled_in(unit)):
             # What a page or a file says is quoted.
             own = map(unquoted, lines) if tells_of_text(folded(unit)) else lines
             found = (order for line in own for order in orders_in(line))

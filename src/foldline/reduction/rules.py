@@ -166,20 +166,11 @@ class Rules:
         """Whether *statement* says the contrary of what was last ruled, and nobody said it so since."""
         return any(self._is_turned(one) for one in _clauses(statement))
 
-    def are_restated_by(self, statement: str) -> bool:
-        """Whether each clause of *statement* goes the way of a rule in its words, or stands under a ban."""
+    @classmethod
+    def are_labelled_in(cls, statement: str) -> bool:
+        """Whether *statement* begins with such a label of its own."""
         label = _BAN(statement)
-        if label and self.are_listed_under(label[0]):
-            return True
-        found = [*_clauses(statement)]
-        return bool(found) and all(
-            not self._is_turned(one)
-            and any(
-                rules and one.agrees(rule) and one.depends & rule.depends
-                for rule, rules in _about(one, self._rules)
-            )
-            for one in found
-        )
+        return label is not None and cls.are_listed_under(label[0])
 
     def _is_turned(self, one: _Clause) -> bool:
         if not any(one.agrees(rule) is False for rule, rules in _about(one, self._rules) if rules):
