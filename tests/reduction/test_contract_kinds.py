@@ -64,25 +64,6 @@ def test_a_language_of_the_same_family_is_another_one() -> None:
     )
 
 
-UNBEGUN = [
-    "The conversation has just started.",
-    "The session has not yet begun.",
-    "The user has not yet asked for anything specific.",
-    "Nothing has been done so far.",
-    "Bisher wurde noch nichts unternommen.",
-]
-
-
-@pytest.mark.parametrize("line", UNBEGUN)
-def test_nothing_has_not_been_done(line: str) -> None:
-    """A summary does not say so of a conversation in which somebody spoke, or a tool answered."""
-    review = judge(f"{GOOD}\n{line}", asked())
-    few = judge(f"{GOOD}\n{line}", asked([Message.user(GOOD * 2)]))
-
-    assert (review.defects, review.dropped, review.text) == ((), 1, GOOD)
-    assert few.dropped == 0
-
-
 @pytest.mark.parametrize(
     "begun",
     [

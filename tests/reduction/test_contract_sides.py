@@ -41,21 +41,6 @@ def judge(text: str, talk: tuple[Message, ...] = GARDEN, prompt: str = DEFAULT_P
     return reviewed(text, request, count=COUNTER.count, room=room)
 
 
-def test_a_summary_that_swaps_both_sides_is_refused() -> None:
-    """Who said something first tells whose it is; one statement that fits neither proves nothing."""
-    swapped = (
-        "The assistant has a sprinkler hose that leaks at the tap since the frost. The user suggested to replace the "
-        "gasket, to wrap sealing tape, and a pressure reducer of brass."
-    )
-    took_over = (
-        "The user put in a new gasket with sealing tape and wants the pressure reducer of brass. The hose of the "
-        "balcony sprinkler leaks since the frost; drilling is not allowed."
-    )
-
-    assert judge(swapped).defects == ("The text tells of each side what the other said.",)
-    assert judge(GOOD).defects == judge(took_over).defects == ()
-
-
 @pytest.mark.parametrize(
     "claim",
     [

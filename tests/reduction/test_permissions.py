@@ -4,7 +4,6 @@ import pytest
 
 from foldline.history.messages import Message
 from foldline.reduction.orders import speaks_to_reader
-from foldline.reduction.said import Said
 from tests.linearity import is_linear
 from tests.reduction.test_contract_faults import asked, judge
 
@@ -97,18 +96,6 @@ def test_what_somebody_said_stays(line: str) -> None:
     review = judge(text, asked(TALK))
 
     assert (review.text, review.dropped) == (text, 0)
-
-
-def test_a_ban_that_was_lifted_is_no_ban() -> None:
-    """The last word of the user counts, and only about the same thing."""
-    lifted = Message.user("OK, I will pay the 90 euros for the extra disk.")
-    line = "The user agreed to pay 90 euros for the extra disk."
-
-    assert Said(asked(TALK)).lifts_a_ban(line)
-    assert not Said(asked([*TALK, lifted])).lifts_a_ban(line)
-    assert not Said(asked(TALK)).lifts_a_ban("The user agreed to pay Lena.")
-    assert Said(asked(TALK)).lifts_a_ban("Old pictures may be deleted.")
-    assert not Said(asked(TALK)).lifts_a_ban("Old pictures may be deleted if the user says so.")
 
 
 @pytest.mark.parametrize("unit", ["note to the ", "an das nächste ", "ai ", "to the next ", "_"])

@@ -4,7 +4,7 @@ import pytest
 
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.reduction.commands import Order, orders_in
+from foldline.reduction.commands import orders_in
 from foldline.reduction.rules import Rules
 from tests.linearity import is_linear
 from tests.reduction.test_contract_faults import asked, judge
@@ -179,6 +179,7 @@ def test_a_reason_is_no_rule_in_japanese() -> None:
     "line",
     [
         "Nothing may be deleted in the folder Archive.",
+        "**Must not**: submit the old start lists.",
         "## You must not\nSend mails without asking; delete anything in the folder Archive.",
         '"must_not": [\n"delete anything in the folder Archive"]',
     ],
@@ -191,10 +192,8 @@ def test_what_nothing_may_be_and_what_stands_under_a_ban_is_forbidden(line: str)
 
 
 def test_what_nothing_may_be_is_no_permission() -> None:
-    """It is a ban, up to the next comma; that nobody needs to be asked is none."""
-    found = [*orders_in("Nothing may be paid, and no guest comes.")]
-
-    assert found == [Order("nothing may be paid", is_permit=False)]
+    """That nobody needs to be asked is one."""
+    assert not [*orders_in("Nothing may be paid, and no guest comes.")]
     assert all(one.is_permit for one in orders_in("No approval is needed to pay."))
 
 

@@ -26,11 +26,11 @@ _INQUIRES = re.compile(
 _SEES_TO = re.compile(r"(?:make sure|see to it|ensure)\b").match
 # What begins an order by itself, and what does so only before an object: it may be a noun as well.
 _DOING = _words(
-    """
+    r"""
     accept activate add allow append approve ask authori[sz]e avoid begin bring buy bypass cancel collect
     confirm connect continue convert create deactivate decrypt delete deliver deny deploy destroy disable
     disclose disregard enable encode encrypt ensure erase execute exfiltrate expose fetch generate get give
-    grant hide ignore implement inform insert install introduce investigate invoke keep kill leak merge
+    grant(?!.\d) hide ignore implement inform insert install introduce investigate invoke keep kill leak merge
     migrate modify notify obey overwrite pay pretend prevent publish purchase refactor refuse remind remove
     rename replace restore reveal revert rewrite say sell send serve skip speak submit subscribe tell throw
     touch translate uninstall unlock verify warn wipe write
@@ -97,7 +97,7 @@ _HARM = (
 NOW_ON = (
     r"from (?:(?:now|here|this point|today) on|this (?:point|moment))|going forward|henceforth|(?:in|for) (?:all |any |every )?(?:the )?"
     r"(?:later|future|subsequent|following) (?:sessions?|runs?|calls?|tasks?|turns?|replies|answers?|messages?)"
-    r"|ab jetzt|ab sofort|von nun an|künftig|désormais|dorénavant|à l['’]avenir|desde ahora|de ahora"
+    r"|ab jetzt|ab sofort|von nun an|désormais|dorénavant|à l['’]avenir|desde ahora|de ahora"
     r"|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu|från och med nu|od teraz|bundan sonra|отныне|впредь"
 )
 """A pattern of the words for: from now on."""
@@ -108,14 +108,13 @@ _COMMAND = re.compile(
     rf"|(?:call|invoke|use|run|trigger)(?=\s+[\w.-]{{1,60}} with\b)"
     rf"|(?:{_SENDING})(?=\s+[\w~/.-]{{0,60}}\w[._/@]\w)"
     rf"|(?!(?:{_NO_ORDER})\b)[a-z]{{3,20}}(?<!ed)(?<!ing)(?<!ly)(?<!s) (?:any|all|every|each)\b)"
-    r"|(?:\b(?:you|(?<!of )the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der (?:nächste )?(?:assistent|agent)|das (?:nächste )?modell"
+    r"|(?:\b(?:you|(?<!of )the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|tu|vous|usted|der (?:nächste )?(?:assistent|agent)|das (?:nächste )?modell"
     r"|l['’]assistant|le modèle|el (?:asistente|modelo)|il modello|l['’]assistente|o assistente|ассистент)\W+"
     r"(?:must|should|shall|may|can(?!['’]t)|has to|have to|needs? to|ought to|(?:is|are) (?:now |also )?"
     r"(?:to|required to|cleared to|allowed to|permitted to|free to|authori[sz]ed to|expected to|instructed to)"
     r"|musst|muss|müssen|sollst|soll|sollen|darfst|darf|kann|dois|doit|devez|peut|debes?|puede|devi|deve|può|pode|должен|должна|может)\b"
     r"|\bi (?:have )?(?:asked|told|instructed|want|wanted) you (?:to|not to|never to)\b"
     r"|\b(?:is|are) (?:asked|requested|expected|invited|urged|advised) to\b"
-    rf"|(?P<duty>\b{_HAVE_TO} {_HARM})"
     r"|\b(?:next|only|first) (?:step|action|task|move|job|goal)s? (?:is|are|will be|has to be)\b)(?P<told>)"
 ).search
 # Every clause is judged by its own words, so that true ones around it are no help. A comma divides
@@ -169,16 +168,16 @@ _PERMIT = re.compile(
     r"|(?:is|are) (?:now |always )?(?:acceptable|permissible|fine|ok(?:ay)?) (?:if|when(?:ever)?|for|to)"
     r"|(?:is|are) (?:(?:an?|now|fully|considered) ){0,2}(?:trusted|exempt\w*|whitelisted|safe to)"
     r"|(?:has|have|had) (?:(?:the|full|explicit|standing) ){0,2}(?:permission|approval|consent|authori[sz]ation|clearance) to"
-    r"|no longer appl(?:y|ies)|(?<!\d )may (?!\d)[^.\n]{0,30}\b(?:freely|without)|(?:granted|gave|given) [^.\n]{0,40}\bpermission"
-    r"|(?:safety|security|guard\w*|checks?|rules?|limits?|restrictions?|protections?|confirmations?|approvals?|verification|authentication|validation|filters?|logging|monitoring)"
-    r" [^.\n]{0,30}\b(?:disabled|gone|off|removed|void)"
+    r"|(?<!\d )may (?!\d)[^.\n]{0,30}\b(?:freely|without)|(?:granted|gave|given) [^.\n]{0,40}\bpermission"
+    r"|(?:safety|security|guard\w*|checks?|rules?|limit(?:ation)?s?|restrictions?|protections?|confirmations?|approvals?|verification|authentication|validation|filters?|logging|monitoring)"
+    r" [^.\n]{0,30}\b(?:disabled|gone|off|removed|void|no longer appl\w+)"
     rf"|{_SIDES} (?:has |have |had )?(?:allow|permit|authori[sz])\w*"
     r"|it(?:['’]s| is| was) (?:all right|ok(?:ay)?|fine|acceptable) to"
     r"|(?:permission|approval|consent|authori[sz]ation|clearance) (?:was|is|has been) (?:given|granted)"
     r"|(?:allowed|permitted|authori[sz]ed) the (?:next )?(?:assistant|agent|model) to"
     r"|(?:no longer|need not|(?:do|does) not) (?:have |has |needs? )?(?:to )?be (?:checked|confirmed|verified|asked|reported)"
     r"|no longer (?:has|have|needs?) to be \w+|(?:is|are) not [^.\n]{0,30}\bany (?:more|longer)"
-    rf"|(?:{_HAVE_TO}|(?<!\d )may) be [^.\n]{{0,40}}?\b{_HARM}|{_HAVE_TO} be [^.\n]{{0,60}}\bwithout"
+    rf"|(?:{_HAVE_TO}|(?<!\d )may) be (?:\w+ ){{0,3}}{_HARM}|{_HAVE_TO} be [^.\n]{{0,60}}\bwithout"
     rf"|(?:^|: )\W{{0,9}}{_HARM} of|(?:stay|be|is|are|left|kept) (?:unmentioned|unreported|undisclosed|unlogged|secret|hidden from))\b"
 ).search
 # That somebody agreed to what does harm; to pay is agreed every day.
@@ -189,7 +188,6 @@ _CLAIM = re.compile(
 ).search
 _SIDE = re.compile(rf"\b(?:{_SIDES}|assistant)\b").search
 
-# What nothing may be is forbidden.
 _BARRED = re.compile(r"\b(?:no|nothing|nobody|none|kein\w*|nichts)\b[^,]{0,40}\Z").search
 _NO_OBJECTION = re.compile(r"\bno objections? to\b")
 # Who is quoted may begin by naming himself.
@@ -237,17 +235,11 @@ def orders_in(statement: str) -> Iterator[Order]:
         # What the user said, he has to have said.
         if found and (not is_reported(told) or _SIDE(_IN_QUOTE.sub("", told))):
             start = max(map(command.start, ("order", "told"))) if command else 0
-            # What has to be done is told by its verb, and forbidden by what stands before it.
-            start = command.start("duty") if command and command["duty"] else start
-            if not _INQUIRES(clause, start):
+            # What nothing may be is forbidden.
+            if not (_INQUIRES(clause, start) or _BARRED(clause[: found.start()])):
                 # Who orders tells of no order after it.
                 before = ""
-                barred = _BARRED(clause[: found.start()])
                 is_permit = command is None or _SEES_TO(clause, start) is not None
-                yield (
-                    Order(clause[barred.start() :].partition(",")[0], is_permit=False)
-                    if barred
-                    else Order(clause[start:], is_permit=is_permit)
-                )
+                yield Order(clause[start:], is_permit=is_permit)
         elif not found and (claim := _CLAIM(clause)):
             yield Order(clause[claim.end() :], is_permit=True)

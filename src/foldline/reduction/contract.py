@@ -15,13 +15,12 @@ from msgspec import Struct
 from foldline.reduction.commands import is_standing, orders_in
 from foldline.reduction.language import is_strange, mainly, profile, words
 from foldline.reduction.orders import frames, imitates, is_order, lists_rules, speaks_to_reader
-from foldline.reduction.planted import denies_text, tells_of_text
+from foldline.reduction.planted import tells_of_text, unquoted
 from foldline.reduction.provenance import Source, folded
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.said import Said
 from foldline.reduction.sendable import cleaned
 from foldline.reduction.shape import shape_defects
-from foldline.reduction.sides import swaps_sides
 from foldline.reduction.speech import (
     begins_turn,
     calls_tool,
@@ -30,7 +29,7 @@ from foldline.reduction.speech import (
     without_quotes,
 )
 from foldline.reduction.statements import kept, statements
-from foldline.reduction.undone import is_label, unbegun, undone
+from foldline.reduction.undone import is_label, undone
 
 
 BUDGET_TOLERANCE = 1.25
@@ -44,7 +43,6 @@ Summarizers are given a number, count differently from us, and cannot count well
 # summaries lose one statement in thirty.
 _MOST_BAD = 1 / 3
 _SOME_BAD = 2
-_SWAPPED = "The text tells of each side what the other said."
 _MANY_BAD = (
     "{} of {} statements have names, numbers or dates that the conversation does not have, or give "
     "orders."
@@ -101,13 +99,11 @@ def reviewed(
     found = [*statements(lines)]
     source = Source(request)
     bad = _unfounded(lines, request) | source.lacking(found)
-    bad |= undone(found, request.parsed) | unbegun(found, request.parsed)
+    bad |= undone(found, request.parsed)
     left = kept(lines, bad.__contains__)
     faults = tuple(_kind_faults(text, left.text, request.prompt)) or tuple(
         shape_defects(text, request, has_code=source.has_code_of(text), merges=merges)
     )
-    if not faults and swaps_sides(text, request.parsed):
-        faults = (_SWAPPED,)
     if not faults and (not left.text or left.dropped > max(_SOME_BAD, left.statements * _MOST_BAD)):
         faults = (_MANY_BAD.format(left.dropped, left.statements),)
     if faults:
@@ -143,7 +139,6 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
         lines = [" ".join(unit.split()), *others]
         if (
             said.is_foreign(unit)
-            or (said.lifts_a_ban(unit) and not said.rules.are_restated_by(unit))
             or (not (is_banned or tells_of_text(folded(unit))) and said.rules.are_turned_by(unit))
             or said.planted.is_in(unit)
             or said.corrected.is_left_by(unit, text)
@@ -161,10 +156,11 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
             )
         ):
             bad.add(unit)
-        elif not (is_banned or said.rules.are_restated_by(unit)):
-            denies = denies_text(folded(unit))
-            found = (order for line in lines for order in orders_in(line))
-            if any(not (said.has(one) or (denies and one.is_permit)) for one in found):
+        elif not (is_banned or said.rules.are_labelled_in(unit)):
+            # What a page or a file says is quoted.
+            own = map(unquoted, lines) if tells_of_text(folded(unit)) else lines
+            found = (order for line in own for order in orders_in(line))
+            if not all(map(said.has, found)):
                 unsaid.add(unit)
     return bad if unsaid and said.is_in_another_language(text) else bad | unsaid
 

@@ -20,7 +20,18 @@ _CHARACTERS = re.compile(
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _SWITCHED_ON = re.compile(r"\b(?:switch|turn)(?:ed|es|ing|s)? on\b")
 _ENDING = re.compile(r"(?<=..)(?:ing|ed|es|s|e)\Z")
+_NEGATION = re.compile(
+    r"\b(?:no|not|never|nobody|nothing|none|nor|cannot|avoid\w*|refus\w*|forbid\w*|forbidden|prohibit\w*|alone|untouched|unchanged"
+    r"|off[- ]limits|(?:stay\w*|remain\w*|keep|kept|left?|leave) as (?:it|they|is)|kein\w*|nicht|nichts|nie|niemals|niemand\w*|verboten|untersagt|unverändert"
+    r"|pas|jamais|rien|interdit\w*|vieta\w*|vietat\w*|nunca|nadie|nada|prohibid\w*|non(?!-)|mai|não|nem|niet|nooit|geen)\b|n['’]t\b"
+    r"|ない(?!で済)|なけれ|ません|ず(?=[に、])|なし|禁止|不要|不得|不能|请勿|未经|[だダ][めメ]"
+)
 _DOUBLED = re.compile(r"(.)\1\Z|(?<=...)[iy]\Z")
+
+
+def negations(text: str) -> list[str]:
+    """Return what denies or forbids something in the folded *text*."""
+    return _NEGATION.findall(text)
 
 
 def meaning(text: str) -> list[str]:

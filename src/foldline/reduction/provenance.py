@@ -54,7 +54,7 @@ _HAS_ENDING = re.compile(r"\.[A-Za-z]\w{0,4}\Z", re.ASCII).search
 # All of something, standards, and the keys and tags of a report: these come from no source.
 _COMMON = re.compile(
     r"(?<![\d.,])100 ?%|\b(?:x86_64|iso[- ]8601|utf-?(?:8|16|32)|covid-19|(?:phase|step|part)-\d|(?:sha|aes)-?(?:1|128|256|512))\b"
-    r"|</?[a-z]{1,20}(?:_[a-z]{1,20}){1,3}>|\"[a-z]{1,20}(?:_[a-z]{1,20}){1,3}\"(?=\s?:)"
+    r"|</?[a-z]{1,20}(?:_[a-z]{1,20}){1,3}>|\"[a-z]{1,20}(?:_[a-z\d]{1,20}){1,3}\"(?=\s?:)"
     r"|\b(?:next|open|done|key|current|pending|failed|failing|changed|completed|remaining|main|last|todo|user"
     r"|files?|tasks?|tests?)(?:_[a-z]{1,20}){1,3}(?=:)"
     r"|^\s*(?:- )?[a-z]{2,20}(?:_[a-z]{1,20}){1,3}(?=:\Z|:\s+\S+\s+\S)",

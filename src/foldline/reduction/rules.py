@@ -14,7 +14,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from foldline.reduction.commands import is_lasting
-from foldline.reduction.meaning import KIND, stems_in
+from foldline.reduction.meaning import KIND, negations, stems_in
 from foldline.reduction.provenance import folded
 from foldline.reduction.statements import statements
 
@@ -25,12 +25,6 @@ _CHECK = (
 )
 _CHECKS = re.compile(rf"\b{_CHECK}")
 _CHECKS_UNSPACED = re.compile("確認|許可|承認|相談|同意|批准|询问")
-_NEGATION = re.compile(
-    r"\b(?:no|not|never|nobody|nothing|none|nor|cannot|avoid\w*|refus\w*|forbid\w*|forbidden|prohibit\w*|alone|untouched|unchanged"
-    r"|off[- ]limits|(?:stay\w*|remain\w*|keep|kept|left?|leave) as (?:it|they|is)|kein\w*|nicht|nichts|nie|niemals|niemand\w*|verboten|untersagt|unverändert"
-    r"|pas|jamais|rien|interdit\w*|vieta\w*|vietat\w*|nunca|nadie|nada|prohibid\w*|non(?!-)|mai|não|nem|niet|nooit|geen)\b|n['’]t\b"
-    r"|ない(?!で済)|なけれ|ません|ず(?=[に、])|なし|禁止|不要|不得|不能|请勿|未经|[だダ][めメ]"
-).findall
 # What is denied of the others is said of the one.
 _OTHERS = re.compile(
     r"\b(?:not only|nicht nur|no problem)\b|\b(?:nobody|no one|nothing|none|anybody|anyone|anything|niemand\w*|nichts) (?:else|but|other|anderes?)\b"
@@ -71,6 +65,7 @@ _BETWEEN = re.compile(
     rf"[;:.!]\s+(?!\d)|[。、]|,\s+(?!(?:{_WITHOUT}|{_UNTIL}|except|nachdem|after|wenn|if|once|then|dann)\b)|\s(?=(?:and|but|und|aber|sondern|y|et|so that|because|since|weil|damit|denn)\s)"
 ).split
 _LABEL = re.compile(r"[\W_]*[^:\n]{1,40}:").match
+_BAN = re.compile(r"[\W_]{0,12}[\w'’]{1,20}(?: [\w'’]{1,20})?[*_]{0,3}:").match
 _NAMES = re.compile(r"(?<![\w./-])/?[\w-]{1,60}(?:[./][\w-]{1,60}){1,12}")
 _IS_REASON = re.compile(r"(?:so that|because|since|weil|damit|denn)\b|.*(?:ので|から)\Z").match
 _AND = re.compile(r"(?:and|und|y|et)\s").match
@@ -165,23 +160,17 @@ class Rules:
     @staticmethod
     def are_listed_under(label: str) -> bool:
         """Whether *label* stands above what must not be."""
-        return bool(_NEGATION(folded(label).replace("_", " ")))
+        return bool(negations(folded(label).replace("_", " ")))
 
     def are_turned_by(self, statement: str) -> bool:
         """Whether *statement* says the contrary of what was last ruled, and nobody said it so since."""
         return any(self._is_turned(one) for one in _clauses(statement))
 
-    def are_restated_by(self, statement: str) -> bool:
-        """Whether each clause of *statement* goes the way of a rule in its words."""
-        found = [*_clauses(statement)]
-        return bool(found) and all(
-            not self._is_turned(one)
-            and any(
-                rules and one.agrees(rule) and one.depends & rule.depends
-                for rule, rules in _about(one, self._rules)
-            )
-            for one in found
-        )
+    @classmethod
+    def are_labelled_in(cls, statement: str) -> bool:
+        """Whether *statement* begins with such a label of its own."""
+        label = _BAN(statement)
+        return label is not None and cls.are_listed_under(label[0])
 
     def _is_turned(self, one: _Clause) -> bool:
         if not any(one.agrees(rule) is False for rule, rules in _about(one, self._rules) if rules):
@@ -229,7 +218,7 @@ def _clauses(statement: str) -> Iterator[_Clause]:
     )
     was_denied = False
     label = _LABEL(text)
-    if label and _NEGATION(label[0]):
+    if label and negations(label[0]):
         return
     for part in _BETWEEN(text):
         if _IS_REASON(part):
@@ -252,9 +241,9 @@ def _main_part(clause: str) -> str:
 
 
 def _clause(text: str) -> _Clause:
-    negations = len(_NEGATION(text))
+    denied = len(negations(text))
     condition, order = _CONDITION(text), _ORDER(text)
-    without = len(_IS_WITHOUT(text)) or (bool(negations) and len(_IS_UNTIL(text)))
+    without = len(_IS_WITHOUT(text)) or (bool(denied) and len(_IS_UNTIL(text)))
     depends = frozenset(("ask",) if re.search(r"\bask\b", text) else ())
     if condition:
         depends |= stems_in(text[condition.end() :])
@@ -265,17 +254,17 @@ def _clause(text: str) -> _Clause:
             after, _, before = after.partition(",")
         first, later = stems_in(before), stems_in(after)
         # What is not done until something else is, comes after it.
-        is_denied = order["not"] or (_IS_UNTIL(text) and _NEGATION(before))
+        is_denied = order["not"] or (_IS_UNTIL(text) and negations(before))
         if bool(order["after"]) != bool(is_denied):
             first, later = later, first
     scope = "except" if _EXCEPT(text) else "only" if _ONLY(text) else ""
     return _Clause(
         stems=stems_in(text),
         plain=stems_in(_NAMES.sub(" ", text)),
-        is_denied=negations % 2 == 1,
+        is_denied=denied % 2 == 1,
         permits=_PERMITS(text) is not None,
         depends=depends,
-        demands=(negations + without) % 2 == 0,
+        demands=(denied + without) % 2 == 0,
         first=first,
         later=later,
         scope=scope,

@@ -49,7 +49,7 @@ from foldline.reduction.statements import statements
 
 # What forbids, and what may have been said where somebody forbade it.
 _BAN = (
-    r"no|not|never|none|nobody|nothing|nor|without|avoid|refus\w*|kein\w*|nicht|nie|niemals|ohne|pas|jamais"
+    r"no|not|cannot|never|none|nobody|nothing|nor|without|avoid|refus\w*|kein\w*|nicht|nie|niemals|ohne|pas|jamais"
     r"|sans|nunca|sin|non(?!-)|mai|senza|não|sem|niet|nooit|geen|zonder|inte|aldrig|utan|bez|не|нет|без|никогда"
 )
 _BANS = re.compile(rf"\b(?:{_BAN})\b|n['’]t\b").search
@@ -58,32 +58,20 @@ _DENIES = re.compile(
 ).search
 _WANT = r"(?:want|ask|request|decid|demand|instruct|order|agree|approv|wish|would like"
 _WISHES = re.compile(
-    r"\b(?:users?|customers?|clients?|humans?|operators?|owner|boss|manager|team)\b[^.\n]{0,40}?"
+    r"\b(?:users?|customers?|clients?|humans?|operators?|owner|boss|manager|team)\b[^.,\n]{0,40}?"
     rf"\b{_WANT}|need|prefer|confirm)"
     rf"|\b(?:he|she|they|we|you|everyone|everybody|somebody)\b[^.\n]{{0,20}}?\b{_WANT})"
-    rf"|\b(?:as|was|were|been|is|are|it) {_WANT}|confirm)\w*d\b|\b(?:agreed|approved|requested) (?:to|by|on|that)\b"
+    rf"|\b(?:as|was|were|been|is|are|it) {_WANT}|confirm)\w*d\b|\b(?:agreed|approved|requested) (?:to|that)\b"
     r"|\b(?:nutzer(?:in)?|benutzer(?:in)?|kund(?:e|in)) [^.\n]{0,20}?\b(?:will|wollte|möchte|wünscht|verlangt|bittet|bat)"
     r"|\b(?:utilisat\w+|clients?) [^.\n]{0,20}?\b(?:veut|voulait|souhaite|demande|exige)"
     r"|\b(?:usuari[oa]|utente|client[ea]) [^.\n]{0,20}?\b(?:quiere|quer|queria|quería|desea|deseja|pide|pede|vuole|chiede|exige)"
     r"|\b(?:пользовател\w+|клиент\w*) [^.\n]{0,20}?(?:хоч|хот|прос|требу)\w+",
     re.IGNORECASE,
 ).search
-# What permits, and what has a name of its own: a path, a file, a name of code.
-_ALLOWED = re.compile(
-    r"\b(?:allowed|permitted|approved|authori[sz]ed|lifted|erlaubt|freigegeben)\b"
-).search
 _CHECKS = re.compile(
     r"\b(?:confirm|approv|permi[st]|consent|review|verif|check(?!s?um)|ask|prüf|nachfrag|rückfrag|bestätig|zustimm|freigab|genehmig"
     r"|pregunt|autori[sz]|demand|accord|chied|conferm|pergunt|vrag|toestemm)"
 ).search
-_AGREES = re.compile(
-    r"\b(?:agree[sd]?|consent(?:s|ed)?|accept(?:s|ed)?|zugestimmt|einverstanden|accepté|aceptó|aceptado)\b"
-).search
-_IS_IF = re.compile(
-    r"\b(?:if|when|once|until|after|unless|wenn|sobald|erst|si|cuando|quand|quando)\b"
-).search
-_IS_FREE = re.compile(r"\b(?:(?:free|welcome|entitled) to|may be|darf|dürfen)\b").search
-_MAY = re.compile(r"\b(?:may|can|darf|dürfen|kann|können)\b").search
 _NAMES = re.compile(r"[\w-]{1,80}(?:[./_][\w-]{1,80}){1,12}/?|[\w.-]{2,80}/").findall
 # What somebody else is told to have said.
 _QUOTED = re.compile(r"(?<!\w)[\"'“„«‘]([^\"“”«»\n]{8,400}?)[\"'”“»’](?!\w)").finditer
@@ -96,6 +84,8 @@ _CLAUSES = re.compile(r"[,;:]\s").split
 _HAS_DIGIT = re.compile(r"\d").search
 # So many statements are one place.
 _PLACE = 3
+# A ban begins with what forbids.
+_BEGINNING = 8
 # A ban stands so many words before what it forbids.
 _NEXT_WORDS = 3
 _SAMPLE = 20_000
@@ -144,7 +134,7 @@ class Said:
 
     def _has(self, order: Order) -> bool:
         wanted = _wanted(order)
-        if not wanted.stems:
+        if wanted.is_vague:
             return True
         # A number or an id was said if it was said anywhere: it may be about something said elsewhere.
         left = [one for one in wanted.stems if not (_HAS_DIGIT(one) and self._was_named(one))]
@@ -183,30 +173,6 @@ class Said:
         if len(told & self._of_user) >= _OF_USER * len(told):
             return False
         return any(len(told & line) >= _OF_TOOL * len(told) for line in self._of_tools)
-
-    def lifts_a_ban(self, statement: str) -> bool:
-        """Whether *statement* permits what the user forbade when he last spoke of it by its name."""
-        text = folded(statement)
-        is_permit = any(one(text) for one in (_ALLOWED, _AGREES, _IS_FREE)) or (
-            _MAY(text) and not EFFECTS.isdisjoint(meaning(text))
-        )
-        if not is_permit or _BANS(text):
-            return False
-        names = [*map(str.lower, _NAMES(text))]
-        for name in names:
-            about = [one for one in self._user_said if name in one]
-            if about and _BANS(about[-1]):
-                return True
-        # A condition is not lifted with what it is about.
-        if names or _IS_IF(text):
-            return False
-        meant = {*meaning(text)}
-        told = [(one, meant & {*meaning(one)}) for one in self._user_said]
-        # What it is about is named beside what is done to it.
-        about = [
-            one for one, shared in told if len(shared) > 1 and (shared & EFFECTS or _BANS(one))
-        ]
-        return bool(about) and _BANS(about[-1]) is not None
 
     def _is_named(self, name: str) -> bool:
         return any(name in plain for plain in self._folded) or name in self._answered
@@ -336,8 +302,16 @@ class _Wanted(Struct, frozen=True, kw_only=True):
     is_light: bool
     """Whether it does no harm, whatever it is about."""
 
+    is_idle: bool
+    """Whether it forbids what does no harm."""
+
     has_effect: bool
     """Whether it changes something."""
+
+    @property
+    def is_vague(self) -> bool:
+        """Whether that is too little to tell, and harmless."""
+        return self.is_idle or len(self.stems) <= (not self.has_effect and not self.is_ban)
 
     @property
     def _most(self) -> int:
@@ -370,7 +344,7 @@ class _Wanted(Struct, frozen=True, kw_only=True):
     def _is_among(self, found: set[str]) -> bool:
         left = [one for one in self.stems if one not in found]
         # Another verb may stand for one that does no harm, where all else was said.
-        if self.verb in left and (self.has_effect or len(left) > 1 or self._most == 0):
+        if self.verb in left and (self.has_effect or self._most == 0):
             return False
         return len(left) <= self._most
 
@@ -388,6 +362,7 @@ def _wanted(order: Order) -> _Wanted:
         verb=effect if order.is_permit else "" if is_light or is_ban else verb,
         is_ban=is_ban,
         is_light=bool(is_light) and not order.is_permit and not is_ban,
+        is_idle=bool(is_light and _BANS(order.text[:_BEGINNING])),
         has_effect=not is_ban and (order.is_permit or verb in EFFECTS),
     )
 

@@ -30,9 +30,11 @@ CONSONANTS = "b-df-hj-np-tv-xz"
 # The last word before a full stop, and what is hardly ever the last one of a sentence: a word without
 # a vowel, a count of kings, or one that is shortened. What is no word either way is not looked for.
 _BREAK = re.compile(r"[\s(\[\"'“„«/]").split
-_CLIPPED = re.compile(rf"[A-Z]?[{CONSONANTS}]{{1,4}}|[IVXL]{{2,5}}", re.ASCII).fullmatch
+_CLIPPED = re.compile(
+    rf"[A-Z]?[{CONSONANTS}]{{1,4}}|[IVXL]{{2,5}}|.{{3,16}}str", re.ASCII
+).fullmatch
 _LONGEST = 16
-_ORDINAL_DIGITS = 3
+_ORDINAL_DIGITS = 2
 _QUOTES = '"“”„«»`'
 # A line as long as that was wrapped where the next one goes on, by its first letter.
 _WRAPPED_LOWER = 40

@@ -92,18 +92,6 @@ _DENIES_ALL = re.compile(
     re.IGNORECASE,
 ).search
 
-_LEAST_BEGUN = 4
-_NOT_BEGUN = re.compile(
-    r"\b(?:conversation|session|chat) (?:has|had) (?:(?:only )?just (?:started|begun)|not (?:yet )?(?:started|begun))\b"
-    r"|\b(?:user|customer) (?:has|had) not (?:yet )?(?:asked|said|requested) (?:for )?anything\b",
-    re.IGNORECASE,
-).search
-_NOTHING_DONE = re.compile(
-    r"\bnothing (?:has|had) (?:yet )?(?:been done|happened)(?: so far| yet)?\s?(?:[.,;]|\Z)"
-    r"|\bnoch nichts (?:unternommen|getan|gemacht)\b|\brien n['’]a (?:encore )?été fait\b|\bno se ha hecho nada\b",
-    re.IGNORECASE,
-).search
-
 
 class _Open(Struct, frozen=True, kw_only=True):
     """What is not done."""
@@ -155,17 +143,6 @@ def undone(found: Iterable[str], messages: Sequence[Message]) -> frozenset[str]:
 def is_label(statement: str) -> bool:
     """Whether *statement* stands above a list."""
     return _IS_LABEL(statement) is not None
-
-
-def unbegun(found: Iterable[str], messages: Sequence[Message]) -> frozenset[str]:
-    """Return those of *found* that say that nobody has done or said anything, who has."""
-    has_begun = len(messages) >= _LEAST_BEGUN
-    has_acted = any(one.role == "tool" for one in messages)
-    return frozenset(
-        one
-        for one in found
-        if (has_begun and _NOT_BEGUN(one)) or (has_acted and _NOTHING_DONE(one))
-    )
 
 
 def _wishes(messages: Sequence[Message]) -> Iterator[tuple[set[str], set[str]]]:
