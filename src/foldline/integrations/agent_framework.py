@@ -52,8 +52,7 @@ class FoldlineChatMiddleware(ChatMiddleware):
             )
             if context.session is not None:
                 held.update(new_reduction(held, reduced.state))
-            context.messages = reduced.messages
-            refusals.sent = reduced.event.reduced_tokens
+            context.messages = refusals.shown(reduced)
             with refusals.asking():
                 return await call_next()
 
