@@ -18,6 +18,7 @@ from foldline.guests import GuestView
 from foldline.integrations.langchain import FoldlineMiddleware
 from foldline.integrations.langchain_messages import LangChainCodec
 from foldline.reduction.config import HistoryReductionConfig
+from tests.integrations import refused
 from tests.integrations.counted import ANSWER, RULES, Heard, Room, peek
 from tests.integrations.golden import make_reducer
 from tests.integrations.players.langchain_script import Scripted
@@ -160,12 +161,12 @@ def test_all_that_a_request_has_beside_its_messages_is_counted(form: Any) -> Non
 
 
 class Tiny(Scripted):
-    """Refuses what has more than 2,000 tokens."""
+    """Refuses what has more than 2,000 tokens, with an error of an SDK that LangChain passes on."""
 
     def _generate(self, messages: Any, *_: Any, **__: Any) -> Any:
         if sum(len(one.text) for one in messages) > 8_000:
             self.asked.append(list(messages))
-            raise ContextOverflowError
+            raise refused.too_long()
         return super()._generate(messages)
 
 
