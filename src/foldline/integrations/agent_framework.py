@@ -38,6 +38,9 @@ class FoldlineChatMiddleware(ChatMiddleware):
         """
         held: dict[str, Any] = {} if context.session is None else context.session.state
         options: Any = context.options or {}
+        if options.get("conversation_id"):
+            # Others have the rest: without their calls, results of tools would be left out.
+            return await call_next()
         given: Any = options.get("tools") or ()
         tools = [one.to_json_schema_spec() for one in given if hasattr(one, "to_json_schema_spec")]
         tools += output_schemas(options.get("response_format"))

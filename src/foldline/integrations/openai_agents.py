@@ -136,6 +136,9 @@ class FoldlineModel(Model):
 
     async def _shown(self, asked: dict[str, Any], refusals: Refusals) -> dict[str, Any]:
         """Return what is *asked* with the view as its input, a smaller one after *refusals*."""
+        if asked.get("conversation_id") or asked.get("previous_response_id"):
+            # OpenAI has the rest: without their calls, results of tools would be left out.
+            return asked
         reduced = await _reduced(
             self._reducer,
             self._session,
