@@ -57,9 +57,9 @@ class Refusals:
 
     def over(self, facts: RequestOptions) -> RequestOptions:
         """Return *facts* for the next view, which goes on from the fold of one that was refused."""
-        if self.overrides is None:
-            return facts
-        return {**facts, "state": self._state, "overrides": self.overrides}
+        # Without a state the reducer remembers that fold itself, also for the next call.
+        state = facts.get("state") and self._state
+        return {**facts, "state": state, "overrides": self.overrides} if self.overrides else facts
 
     def begin(self) -> None:
         """Forget those of the call before."""

@@ -138,6 +138,7 @@ class FoldlineModel(Model):
         """Return what is *asked* with the view as its input, a smaller one after *refusals*."""
         if asked.get("conversation_id") or asked.get("previous_response_id"):
             # OpenAI has the rest: without their calls, results of tools would be left out.
+            refusals.is_over = True
             return asked
         reduced = await _reduced(
             self._reducer,
