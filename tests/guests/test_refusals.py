@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from foldline import HistoryReducer, Message
+from foldline import AgentRunConfig, HistoryReducer, Message
+from foldline.agent.arguments import RequestOptions
 from foldline.errors import ContextOverflowError
 from foldline.guests.refusals import Refusals, is_too_long
 from tests.integrations.refused import BadRequestError, too_long
@@ -53,6 +54,22 @@ def test_a_next_call_begins_anew() -> None:
     assert [refusals.fold(), refusals.fold()] == [True, False]
     refusals.begin()
     assert refusals.fold()
+
+
+def test_a_next_view_goes_on_from_the_fold_that_was_refused() -> None:
+    """Where the guest keeps a state; without one the reducer remembers the fold."""
+    reducer, refusals = HistoryReducer(), Refusals()
+    said = [make("A room. " * 400) for _ in range(4) for make in (Message.user, Message.assistant)]
+    folds = AgentRunConfig(trigger_history_reduction=True)
+    first, second = (reducer.reduce_sync(one, overrides=folds) for one in (said[:-2], said))
+    facts: RequestOptions = {"state": first.state}
+    refusals.shown(second)
+    assert refusals.over(facts) is facts
+    assert refusals.fold()
+
+    over = refusals.over(facts)
+    assert (over["state"], over["overrides"]) == (second.state, refusals.overrides)
+    assert refusals.over({"state": None})["state"] is None
 
 
 def raised_from(cause: Exception) -> Exception:

@@ -188,7 +188,9 @@ def test_a_long_conversation_goes_on_with_a_model_of_a_far_smaller_window(
     ]
     for _ in range(2):
         asked = {"messages": [*said, HumanMessage("And the last?")]}
-        made = asyncio.run(agent.ainvoke(asked, thread)) if is_async else agent.invoke(asked, thread)
+        made = (
+            asyncio.run(agent.ainvoke(asked, thread)) if is_async else agent.invoke(asked, thread)
+        )
         said = [] if keeps else made["messages"]
 
     sizes = [sum(len(one.text) for one in asked) // 4 for asked in model.asked]

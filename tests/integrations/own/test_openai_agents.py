@@ -377,6 +377,17 @@ def test_what_goes_on_from_an_answer_that_openai_has_is_sent_as_it_is(held: str)
     assert model.asked == [(None, [result])]
 
 
+def test_what_openai_refuses_of_a_conversation_that_it_has_is_the_callers() -> None:
+    """Nothing of it is there to fold."""
+    model, said = Tiny(), [{"role": "user", "content": refused.answer(1) * 40}]
+    asked: dict[str, Any] = {"input": said, "previous_response_id": "r1"}
+
+    with pytest.raises(refused.BadRequestError):
+        asyncio.run(FoldlineModel(model, HistoryReducer()).get_response(**asked))
+
+    assert len(model.asked) == 1
+
+
 def test_what_is_no_model_is_refused_at_once() -> None:
     """A name is made a model by the SDK."""
     name: Any = "gpt-5.2"
