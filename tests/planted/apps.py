@@ -82,7 +82,7 @@ a breakpoint is taken for a change
 
 guests/refusals.py: guests/test_refusals.py
 a stream that is left stays open
-- if hasattr(pieces, "aclose"):
+- if isinstance(pieces, AsyncGenerator):
 + if False:
 what opens a stream is taken for its answer
 - not in openings

@@ -1,8 +1,8 @@
 """What follows when a vendor refuses a view as too long."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from contextlib import AsyncExitStack, contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from foldline.agent.arguments import RequestOptions, by_refusal
 from foldline.agent.reduced import ReducedHistory
@@ -91,8 +91,11 @@ class Refusals:
                 raise
 
     async def stream(
-        self, ask: Callable[[], Awaitable[Any]], *, openings: frozenset[str] = frozenset()
-    ) -> AsyncGenerator[Any]:
+        self,
+        ask: Callable[[], Awaitable[AsyncIterator[_Object]]],
+        *,
+        openings: frozenset[str] = frozenset(),
+    ) -> AsyncGenerator[_Object]:
         """
         Yield the pieces of the stream that *ask* returns, which asks again while it is refused.
 
@@ -103,7 +106,7 @@ class Refusals:
             async with AsyncExitStack() as stack:
                 stack.enter_context(self.asking())
                 pieces = await ask()
-                if hasattr(pieces, "aclose"):
+                if isinstance(pieces, AsyncGenerator):
                     stack.push_async_callback(pieces.aclose)
                 async for one in pieces:
                     self.is_over |= getattr(one, "type", None) not in openings
