@@ -9,6 +9,7 @@ from foldline import (
     Agent,
     AgentOptions,
     AgentRunConfig,
+    HistoryReducer,
     HistoryReductionConfig,
     MemoryStore,
     Message,
@@ -299,3 +300,27 @@ async def test_a_tool_that_a_void_answer_calls_does_not_run() -> None:
     assert (ran, len(failing.requests), len(model.requests)) == ([], 2, 1)
     assert [one.role for one in await thread.get_messages()][-2:] == ["user", "assistant"]
     assert result.is_complete
+
+
+@pytest.mark.parametrize(
+    ("model", "read", "is_cut"),
+    [
+        ("ollama:qwen3:8b", 2_050, True),
+        (None, 4_090, True),
+        (None, 6_000, False),
+        ("openai:gpt-5-mini", 2_050, False),
+    ],
+)
+def test_a_loop_of_its_own_is_warned(
+    model: str | None, read: int, *, is_cut: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A count of less than half is said in the log, and makes no room for a longer request."""
+    config = HistoryReductionConfig(context_window_size=16_384, trigger="count")
+    reducer = HistoryReducer(config, model=model)
+    said = [{"role": one.role, "content": one.text} for one in talk(100)]
+    with caplog.at_level(logging.WARNING, "foldline"):
+        kinds = [reducer.plan(said, usage={"prompt_tokens": n}).kind for n in (0, read)]
+
+    assert ("set num_ctx" in caplog.text and "window= to the same" in caplog.text) == is_cut
+    assert kinds == ["fold", "fold" if is_cut else "skip"]
+    assert "weather" not in caplog.text

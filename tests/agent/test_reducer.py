@@ -56,6 +56,12 @@ def test_printed_without_the_conversation() -> None:
         f"<ReducedHistory messages={len(folded.messages)} tokens={folded.event.reduced_tokens} status=performed"
         f" reason={folded.event.reason}>"
     )
+    state = folded.state
+    assert state is not None
+    assert repr(state) == (
+        f"<HistoryReductionState messages={state.summarized_up_to_index} tokens={state.shown_tokens}"
+        f" quotes={len(state.quotes)} number=1>"
+    )
 
 
 def test_a_fold_then_a_hit() -> None:

@@ -1,6 +1,7 @@
 """What the vendors' SDKs return, in the lists that their own guides build."""
 
 import copy
+import json
 from collections.abc import Callable
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -13,6 +14,7 @@ from pydantic import BaseModel
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import FormatError
 from foldline.formats import from_anthropic, from_openai_chat, from_openai_responses
+from foldline.history.digest import prefix_digest
 from foldline.history.messages import Message, NativeFormat
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.grammars.anthropic import check_anthropic
@@ -303,3 +305,26 @@ def test_every_item_of_the_responses_api_is_taken_as_it_is(kind: type[BaseModel]
     assert len(from_openai_responses(given)) == 3
     if "call_id" not in fields and fields["type"] not in _NEEDS_ANOTHER:
         assert view[1] is item
+
+
+# An approval is the user's, and its dump is no request: the vendor refuses the reason null.
+_ANSWERED = [
+    *(one for one in get_args(get_args(responses.ResponseOutputItem)[0])),
+    *(one for one in get_args(get_args(claude.ContentBlock)[0])),
+]
+
+
+@pytest.mark.parametrize(
+    "kind", [one for one in _ANSWERED if "Approval" not in one.__name__], ids=str
+)
+def test_an_answer_has_one_digest_however_it_was_stored(kind: type[BaseModel]) -> None:
+    """An object, its dump with a null for each field that the vendor did not send, and one without."""
+    said = kind.model_construct(**_sample(kind))
+
+    def digest(block: object) -> bytes:
+        if kind in get_args(get_args(claude.ContentBlock)[0]):
+            return prefix_digest(from_anthropic([{"role": "assistant", "content": [block]}]))
+        return prefix_digest(from_openai_responses([block]))
+
+    loaded = json.loads(json.dumps(said.model_dump()))
+    assert digest(loaded) == digest(said) == digest(said.model_dump(exclude_none=True))

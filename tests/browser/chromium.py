@@ -33,6 +33,7 @@ class Page:
         found = browser.call(None, "Target.attachToTarget", targetId=self._target, flatten=True)
         self._session: str = found["sessionId"]
         self._call("Page.enable")
+        self._call("Page.setLifecycleEventsEnabled", enabled=True)
 
     def open(self, file: Path, *, width: int, dark: bool = False, script: bool = True) -> None:
         """Open *file* in a window of *width* pixels."""
@@ -47,9 +48,9 @@ class Page:
 
     def go(self, url: str) -> None:
         """Open *url*."""
-        self._browser.happened.clear()
-        self._call("Page.navigate", url=url)
-        self._browser.event("Page.loadEventFired")
+        self._browser.loaded.clear()
+        # The empty page from before may be loaded only now.
+        self._browser.wait_for(self._call("Page.navigate", url=url)["loaderId"])
 
     def value(self, expression: str) -> Any:
         """Return what *expression* is on the page; a promise is awaited."""
@@ -79,7 +80,7 @@ class Browser:
         self._asked, self._answered = asked, answered
         self._number = 0
         self._rest = b""
-        self.happened: list[str] = []
+        self.loaded: set[str] = set()
 
     def call(self, session: str | None, method: str, **params: Any) -> dict[str, Any]:
         """Return what the browser answers to *method*."""
@@ -92,16 +93,15 @@ class Browser:
             data = data[os.write(self._asked, data) :]
         while True:
             answer = self._read()
-            self.happened.append(answer.get("method", ""))
             if answer.get("id") == self._number:
                 assert "error" not in answer, answer
                 result: dict[str, Any] = answer["result"]
                 return result
 
-    def event(self, method: str) -> None:
-        """Wait until *method* has happened."""
-        while method not in self.happened:
-            self.happened.append(self._read().get("method", ""))
+    def wait_for(self, loader: str) -> None:
+        """Wait until what *loader* loads is there."""
+        while loader not in self.loaded:
+            self._read()
 
     def _read(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
@@ -110,6 +110,9 @@ class Browser:
             self._rest += piece
         line, _, self._rest = self._rest.partition(b"\0")
         said: dict[str, Any] = json.loads(line)
+        event = said.get("params", {})
+        if said.get("method") == "Page.lifecycleEvent" and event["name"] == "load":
+            self.loaded.add(event["loaderId"])
         return said
 
 

@@ -2,10 +2,12 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -47,25 +49,30 @@ for (let click = 0; click < CLICKS; click++) document.querySelector("button").cl
 
 
 @pytest.fixture(scope="module")
-def site(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+def site(root: Path) -> Generator[str]:
     """Return the address of the example, started by its one command."""
+    # PostgreSQL runs as another user where the tests run as root, and pytest closes its folders to others.
+    folder = tempfile.mkdtemp(prefix="foldline-web-")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    folder = tmp_path_factory.mktemp("web")
     place = f"{root / 'examples' / 'web'}"
     command = [sys.executable, place, "--port", f"{port}", "--folder", f"{folder}"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         ready = ["Uvicorn running", *["a worker of queue"] * 3]
+        told = []
         for line in process.stderr:
+            told.append(line)
             ready = ready[1:] if ready and ready[0] in line else _without(ready, line)
             if not ready:
                 break
+        assert not ready, "".join(told)
         yield f"http://127.0.0.1:{port}"
         process.send_signal(signal.SIGTERM)
         process.stderr.read()
         assert process.wait(60) == 0
+    shutil.rmtree(folder)
 
 
 def _without(wanted: list[str], line: str) -> list[str]:

@@ -21,6 +21,7 @@ CATCHERS = {
     "apps/cli/main.py",  # a program ends with one line, not with a traceback
     "apps/cli/worker.py",  # a program of a user may end in any way, and is told where
     "guests/refusals.py",  # a framework passes a vendor's refusal on in any form; others are raised again
+    "integrations/google_adk.py",  # what is asked again may be refused again; others are raised again
     "providers/digest/work.py",  # an extractor of a user may fail, and the summary stays
     "providers/worker.py",  # hands what any work raises to its caller
     "testing/guests.py",  # whatever a codec raises is what a check has shown
@@ -40,7 +41,7 @@ LATE = {
     "reduction/quotes.py",  # what a fold reads of calls in texts; a hit does not
     "reduction/request.py",  # the same
     "reduction/state.py",  # a summary is read as a record for who asks for that; a hit does not
-    "agent/request.py",  # tools as objects load threads; schemas, as they are sent, do not
+    "agent/request.py",  # tools as objects load threads, a cut prompt its check; others do not
 }
 
 ANY_READERS = (

@@ -1,5 +1,6 @@
 """A view of a framework's own messages: its objects, and what is read only once."""
 
+import asyncio
 import copy
 from collections.abc import Callable, Sequence
 from typing import cast
@@ -353,6 +354,37 @@ def test_a_wrong_value_is_named_by_its_place() -> None:
 
     with pytest.raises(FormatError, match=r"^messages\[1\]: "):
         make_view()[0].reduce_sync([Said("user", "hello"), wrong])
+
+
+@pytest.mark.parametrize("is_blocking", [True, False])
+def test_a_window_that_the_guest_tells_holds_for_a_reducer_that_knows_none(
+    is_blocking: bool,
+) -> None:
+    """One that it knows itself counts first, and a guest may tell none."""
+    notes = talk(40)
+
+    def shown(reducer: HistoryReducer, window: int | None) -> int:
+        view = GuestView(reducer, NoteCodec())
+        if is_blocking:
+            return len(view.reduce_sync(notes, window=window).messages)
+        return len(asyncio.run(view.reduce(notes, window=window)).messages)
+
+    assert shown(HistoryReducer(), None) == len(notes)
+    assert shown(HistoryReducer(), 1_000) < len(notes)
+    assert shown(HistoryReducer(window=100_000), 1_000) == len(notes)
+
+
+def test_what_is_said_of_a_reducer_is_said_once_where_the_guest_tells_the_window(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """And a window that is told is not said to be assumed."""
+    view = GuestView(HistoryReducer(model="ours:one"), NoteCodec())
+
+    for _ in range(2):
+        view.reduce_sync(talk(1), window=1_000)
+
+    assert "are assumed" not in caplog.text
+    assert len(caplog.messages) == len(set(caplog.messages))
 
 
 def test_a_view_needs_a_reducer() -> None:

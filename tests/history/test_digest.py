@@ -18,6 +18,7 @@ from foldline.history.digest import (
     EMPTY_DIGEST,
     chain_digest,
     chain_digest_1,
+    chain_digest_with_nulls,
     chain_digests,
     follows,
     message_digest,
@@ -323,3 +324,52 @@ def test_a_hashed_text_takes_no_more_memory(text: str) -> None:
     results = Message.tool("c1", said)
     chain_digests(EMPTY_DIGEST, [Message.user(said), Message.user(said, name="a"), results])
     assert getsizeof(said) == before
+
+
+def test_a_null_of_a_tool_of_the_vendor_says_nothing() -> None:
+    """A key that is null is as one that is missing, at any depth; an element of a list stays."""
+    written = GenericPart("web", '{"a":[null,{"b":null,"c":"\u00e9"}],"d":{"e":null},"f":null}')
+    bare = GenericPart("web", '{"a":[null,{"c":"\u00e9"}],"d":{}}')
+    asked = [ToolCallPart("a", "shell_call", text) for text in ('{"a":1,"b":null}', '{"a":1}')]
+    found = [ToolCallResponsePart("a", (part,)) for part in (written, bare)]
+
+    for one, other in ([written, bare], asked, found):
+        first, second = (Message(role="assistant", parts=(part,)) for part in (one, other))
+        assert message_digest(first) == message_digest(second)
+    assert message_digest(Message(role="tool", parts=(found[0],))) == message_digest(
+        Message(role="tool", parts=(found[1],))
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (ToolCallPart("a", "find", '{"b":null}'), ToolCallPart("a", "find", "{}")),
+        (GenericPart("x", '{"b":null}', opaque=True), GenericPart("x", "{}", opaque=True)),
+        (GenericPart("x", '{"b":[null]}'), GenericPart("x", '{"b":[]}')),
+        (GenericPart("x", "null"), GenericPart("x", "")),
+    ],
+)
+def test_a_null_that_somebody_wrote_is_said(one: Part, other: Part) -> None:
+    """Arguments of a function, values of a program and elements of lists are what they are."""
+    first, second = (Message(role="assistant", parts=(part,)) for part in (one, other))
+
+    assert message_digest(first) != message_digest(second)
+
+
+@pytest.mark.parametrize("depth", [99, 101, 900, 1000, 5000])
+def test_nulls_in_the_depth_do_not_depend_on_the_caller(depth: int) -> None:
+    """However deep an item is nested, its digest is the same at every depth of the stack."""
+    nested = '{"a":' * depth + "null" + "}" * depth
+    message = Message(role="assistant", parts=(GenericPart("x", nested),))
+
+    assert _below(600, lambda: message_digest(message)) == message_digest(message)
+
+
+def test_a_row_from_before_the_nulls_went_is_recognized() -> None:
+    """What was stored with the nulls in its digest still follows what is before it."""
+    message = Message(role="assistant", parts=(GenericPart("web", '{"a":null}'),))
+    old = chain_digest_with_nulls(EMPTY_DIGEST, message)
+
+    assert old != chain_digest(EMPTY_DIGEST, message)
+    assert follows(EMPTY_DIGEST, message, old)

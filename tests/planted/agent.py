@@ -432,8 +432,8 @@ folds do not know what a rule is
 
 agent/reducer.py: agent/test_arguments.py
 a count is compared with the whole history
-- budget = request.budget(self._budget_of, self.window, history, given)
-+ budget = request.budget(self._budget_of, self.window, history, state)
+- budget = request.budget(self._budget_of, self.window, history, given, self.model)
++ budget = request.budget(self._budget_of, self.window, history, state, self.model)
 
 agent/request.py: agent/test_pins.py
 system messages count in the indexes of pins
@@ -445,8 +445,8 @@ what an item is read as is pinned in part
 
 agent/request.py: agent/test_arguments.py
 a count is compared with a view that was folded since
-- estimated=instructions + tools + sent if sent else 0,
-+ estimated=instructions + tools + sent,
+- estimated = instructions + tools + sent if sent else 0
++ estimated = instructions + tools + sent
 the usage of a whole answer is not found
 - counts = _said(usage, "usage", _said(usage, "usage_metadata", usage))
 + counts = usage

@@ -16,6 +16,11 @@ a summary of the end alone is taken
 - if window is not None:
 + if False:
 
+agent/request.py: agent/test_cut_prompt.py
+a count of less than half makes room
+- if self.reported * 2 < estimated and
++ if False and
+
 providers/cut_prompt.py: agent/test_cut_prompt.py
 a vendor that refuses what is too long is taken for one that cuts it
 - if _REFUSES(name) or not
@@ -208,8 +213,8 @@ a lease runs out while a model is slow
 
 agent/hold.py: agent/once/test_renewals.py
 a lease that has run out is not taken again
--                 await self._take_again()
-+                 pass
+-                     await self._thread.commit(again)
++                     pass
 a lease that has run out is taken from others
 - again = Change(lease=self.lease, expected=self._revision)
 + again = Change(lease=self.lease)

@@ -101,4 +101,14 @@ a link of another series is taken
 all answers are read for one reduction
 - self._links if len(self._links) < _MOST else []
 + self._links
+
+guests/view.py: guests/test_view.py
+what the guest tells of the window is not heard
+- self._of_window(window) if window else self.reducer
++ self.reducer
+
+agent/reducer.py: guests/test_view.py
+what the guest tells counts before what the reducer knows
+- made.window = self.window or window
++ made.window = window
 """)

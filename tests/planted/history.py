@@ -37,6 +37,12 @@ arguments hashed as raw text
 an answer in pieces has a digest of its own
 - elif said is None or role == "assistant":
 + elif said is None:
+a null of a vendor's tool is a part of the digest
+- if "null" not in text:
++ if True:
+a value of a program loses its nulls
+- type(part) is GenericPart and not part.opaque
++ type(part) is GenericPart
 
 history/formats/converter.py: history/formats/test_converter.py
 pieces of an item are written apart
@@ -166,10 +172,18 @@ a readable compaction counts as sealed
 - and any(map(block.get, seals))
 + and block
 
-reduction/version_1.py: reduction/test_version_1.py
+reduction/earlier_digests.py: reduction/test_earlier_digests.py
 an index of items is taken for one of messages
 - behind if place == len(items) else before
 + behind
+a reduction from when nulls counted fits nothing
+- return _carried(carried, _reading_with_nulls(history))
++ return carried
+
+agent/reducer.py: reduction/test_earlier_digests.py
+what an older reduction fits is not carried over
+- not (found is not None and found.is_like(state))
++ found is None
 
 history/tokens.py: history/test_tokens.py
 a sealed compaction costs nothing

@@ -339,7 +339,7 @@ def test_old_results_are_cleared_in_batches_once_that_pays() -> None:
         found = decide(steps(count), config, config_fingerprint="", costs=FoldCosts(prices=PRICES))
         reasons.append(found.reason)
 
-    first = reasons.index(Reason.CLEARED)
+    first = reasons.index(Reason.CLEARING_PAYS)
     assert first == 13
     assert set(reasons[:first]) == {Reason.BELOW_THRESHOLD}
 

@@ -266,7 +266,7 @@ def test_the_clearing_strategy_clears_what_is_due() -> None:
     """Target and threshold call for clearing first, below the ceiling, if that is worth it."""
     config = msgspec.structs.replace(CLEARING, target_token_budget=500)
 
-    assert said(judge(loop(7), config=config)) == ("fold", Reason.CLEARED)
+    assert said(judge(loop(7), config=config)) == ("fold", Reason.CLEARING_DUE)
     assert said(judge(loop(7), config=TIGHT)) == ("skip", Reason.BELOW_THRESHOLD)
 
 

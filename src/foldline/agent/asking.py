@@ -25,7 +25,7 @@ from foldline.history.history import History
 from foldline.history.messages import Message, Usage
 from foldline.history.meter import front_digest
 from foldline.history.tokens import count_message
-from foldline.providers.cut_prompt import cut_window
+from foldline.providers.cut_prompt import CUT, cut_window
 from foldline.providers.model import ChatRequest, ChatResponse, PrewarmingModel
 from foldline.reduction.balance import has_gone_cold
 from foldline.reduction.budget import Budget, token_ratio
@@ -39,10 +39,6 @@ from foldline.threads.read_only import ThreadWindow
 _NO_OVERRIDES = AgentRunConfig()
 # A turn that the vendor has refused is not ended by the fold that answers the refusal.
 _AGAIN = AgentRunConfig(history_reduction_behavior_override="continue")
-_CUT = (
-    "%s has read %d of some %d tokens and left out the beginning, so its window seems to be %d: set "
-    "num_ctx or OLLAMA_CONTEXT_LENGTH of the server, and context_window_size to the same"
-)
 # What a vendor refuses is assumed to fit at this share of it, and to be longer than its window by
 # this factor, if the refusal does not say.
 _TAKEN_SHARE, _TOO_LONG = 0.9, 1.05
@@ -402,7 +398,8 @@ class Asking:
         if window is None or event.is_delta:
             self._keep_to(self._ratio(usage.input_tokens, reduced))
             return None
-        log().warning(_CUT, event.model, usage.input_tokens, event.tokens, window)
+        said = event.model, usage.input_tokens, event.tokens, window
+        log().warning(CUT, *said, "context_window_size")
         told = PromptCutEvent(
             iteration=event.iteration,
             model=event.model,

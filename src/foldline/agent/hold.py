@@ -101,17 +101,14 @@ class Hold:
         # A store that fails now may be back before the lease runs out.
         with suppress(StoreError):
             if not await self._thread.hold(self.lease) and self.is_taken:
-                await self._take_again()
+                # It ran out while the process stood still, and is taken if nobody has written since.
+                again = Change(lease=self.lease, expected=self._revision)
+                # If others have only noted something, the next commit of the turn takes it.
+                with suppress(ThreadConflictError, ThreadNotFoundError):
+                    await self._thread.commit(again)
+                    self._revision = self._thread.head.revision
         self._renewed_at = asyncio.get_running_loop().time()
         self._wait(pause)
-
-    async def _take_again(self) -> None:
-        """Take a lease that ran out while the process stood still, if nobody has written since."""
-        again = Change(lease=self.lease, expected=self._revision)
-        # If others have only noted something, the next commit of the turn takes it.
-        with suppress(ThreadConflictError, ThreadNotFoundError):
-            await self._thread.commit(again)
-            self._revision = self._thread.head.revision
 
     async def __aenter__(self) -> Self:
         self._token = _HOLDS.set({**_HOLDS.get(), _place_of(self._thread): self})

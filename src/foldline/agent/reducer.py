@@ -42,13 +42,13 @@ from foldline.providers.model import ChatRequest, Summarizer
 from foldline.reduction.active import rebound
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.earlier_digests import carried_over
 from foldline.reduction.event import Reason, ReductionStatus
 from foldline.reduction.fingerprint import fingerprint
 from foldline.reduction.fold_rule import FoldRule, rule_of
 from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict, decide
-from foldline.reduction.version_1 import carried_over
 
 
 DEFAULT_TIMEOUT = 60.0
@@ -149,6 +149,13 @@ class HistoryReducer:
             is_listed=":" in name and not is_scripted,
             option="context_window_size",
         )
+        return made
+
+    def for_window(self, window: int) -> "HistoryReducer":
+        """Return this reducer for a model of that *window*; the one it was given counts first."""
+        made = copy(self)
+        made.window = self.window or window
+        made.warning = assumption(self.config, self.model, made.window, self._costs)
         return made
 
     def fold_rule(self, budget: Budget) -> FoldRule:
@@ -373,7 +380,7 @@ class HistoryReducer:
         history = items.history
         check_not_fed_back(history, state, self._cache, scope)
         given = state or self._found(self._cache, history, scope, recall=request.has_recall)
-        budget = request.budget(self._budget_of, self.window, history, given)
+        budget = request.budget(self._budget_of, self.window, history, given, self.model)
         call = ReducerCall(
             items=items,
             given=given,
@@ -385,7 +392,8 @@ class HistoryReducer:
             started=started,
         )
         call = self._decided(call)
-        if state is not None and call.verdict.state is None:
+        found = call.verdict.state
+        if state is not None and not (found is not None and found.is_like(state)):
             carried = carried_over(state, history)
             if carried is not state:
                 call = self._decided(structs.replace(call, given=carried))

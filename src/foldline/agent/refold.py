@@ -155,7 +155,9 @@ async def refold(  # noqa: PLR0913 - one name for each thing that bounds it
     budget = budget or budget_of(reducer.config, window=reducer.window)
     run = _Run(store, reducer, budget, limits, most_failures=most_failures, on_step=on_step)
     given = (_due if due_only else _every)(store, tenant, after)
-    await run.all(_in_shard(given, *shard), at_once)
+    part, shards = shard
+    own = (one async for one in given if shard_of(one[1].key, shards) == part)
+    await run.all(own, at_once)
     return run.outcome()
 
 
@@ -181,12 +183,6 @@ async def _due(store: ThreadStore, tenant: str, after: str) -> _Given:
         after = page.next
         if not after:
             return
-
-
-async def _in_shard(given: _Given, part: int, shards: int) -> _Given:
-    async for place, thread in given:
-        if shard_of(thread.key, shards) == part:
-            yield place, thread
 
 
 class _Run:

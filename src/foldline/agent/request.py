@@ -8,12 +8,14 @@ from typing import Final, cast
 
 from msgspec import MsgspecError, Struct
 
+from foldline.agent.log import log
 from foldline.agent.wire import Items
 from foldline.checks import expect, expect_whole, several
 from foldline.errors import ConfigError
 from foldline.history.codec import encode_json
 from foldline.history.history import History
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Usage
+from foldline.providers.model import ChatRequest
 from foldline.reduction.budget import Budget, token_ratio
 from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState
@@ -59,17 +61,26 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
         window: int | None,
         history: History,
         state: HistoryReductionState | None,
+        model: str | None = None,
     ) -> Budget:
-        """Return what the next request of *history* may hold, by *budget_of* of its reducer."""
+        """
+        Return what the next request of *history* may hold, by *budget_of* of its reducer.
+
+        If the server of *model* has read only the end of the last one, a warning in the log says so,
+        and its count corrects nothing.
+        """
         if self is _NOTHING:
             return budget_of(window=window, system=history.system_tokens)
         count = history.counter.count
         instructions = count(self.instructions)
         tools = sum(map(count, self.schemas))
         sent = _sent_before(history, state) if self.reported else 0
+        estimated = instructions + tools + sent if sent else 0
+        if self.reported * 2 < estimated and self._is_cut(history, state, model or "", estimated):
+            estimated = 0
         ratio = token_ratio(
             reported=self.reported,
-            estimated=instructions + tools + sent if sent else 0,
+            estimated=estimated,
             ceiling=budget_of(window=window).ceiling,
         )
         return budget_of(
@@ -81,6 +92,26 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
             recall=self.has_recall,
         )
 
+    def _is_cut(
+        self, history: History, state: HistoryReductionState | None, model: str, estimated: int
+    ) -> bool:
+        """Whether the server has read only the end of the last request, and say so."""
+        from foldline.providers.cut_prompt import CUT, cut_window  # noqa: PLC0415 - it is rare
+
+        end = _asked(history)
+        cut = history.start if state is None else state.summarized_up_to_index
+        window = cut_window(
+            ChatRequest(messages=tuple(history[cut:end])),
+            Usage(input_tokens=self.reported),
+            model=model,
+            counter=history.counter,
+            estimated=estimated,
+            fresh=history.tokens(_asked(history, end), end),
+        )
+        if window is not None:
+            log().warning(CUT, model or "the server", self.reported, estimated, window, "window=")
+        return window is not None
+
     @property
     def has_recall(self) -> bool:
         """Whether the model can read again what its view does not show."""
@@ -91,8 +122,9 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
         if self.pins is None:
             return None
         history, found = items.history, list[tuple[int, Message]]()
-        writing = items.writing
-        places = None if writing is None else _MessagesOf(history, writing.made.places)
+        places = None if items.writing is None else items.writing.made.places
+        everything = enumerate(history.everything()) if places and history.system else ()
+        system = [at for at, one in everything if one.role == "system"]
         for place, one in enumerate(self.pins):
             at, message = one if isinstance(one, tuple) else (one, None)
             own = places if message is None else None
@@ -101,27 +133,19 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
             if at >= count:
                 text = f"pins[{place}] must be below {count}, the number of messages, got {at}"
                 raise ConfigError(text)
-            indexes = [at] if own is None else own.indexes(at)
+            indexes = [at] if own is None else _indexes(at, own, system)
             found += [(index, message or history[index]) for index in indexes]
         return found
 
 
-class _MessagesOf:
-    """The messages that the items of a plain list were read as."""
-
-    def __init__(self, history: History, places: Sequence[int]) -> None:
-        self._places = places
-        all_messages = enumerate(history.everything()) if history.system else ()
-        self._system = [at for at, one in all_messages if one.role == "system"]
-
-    def indexes(self, at: int) -> Iterator[int]:
-        """Yield the indexes of what the item *at* was read as; system messages are not counted."""
-        first, end = bisect_left(self._places, at), bisect_right(self._places, at)
-        # An item that is not the first of an answer is in the message of that.
-        for place in range(min(first, end - 1), end):
-            before = bisect_left(self._system, place)
-            if place not in self._system[before : before + 1]:
-                yield place - before
+def _indexes(at: int, places: Sequence[int], system: Sequence[int]) -> Iterator[int]:
+    """Yield the indexes of what the item *at* was read as; *system* messages are not counted."""
+    first, end = bisect_left(places, at), bisect_right(places, at)
+    # An item that is not the first of an answer is in the message of that.
+    for place in range(min(first, end - 1), end):
+        before = bisect_left(system, place)
+        if place not in system[before : before + 1]:
+            yield place - before
 
 
 _NOTHING = RequestFacts(reported=0, instructions="", schemas=(), pins=None)
@@ -203,14 +227,20 @@ def _said(usage: object, name: str, default: object = None) -> object:
 
 def _sent_before(history: History, state: HistoryReductionState | None) -> int:
     """Return the estimated tokens of the view of the newest answer; 0 if a fold has changed it."""
-    end = len(history)
+    end = _asked(history)
+    if state is None:
+        return history.system_tokens + history.tokens(0, end)
+    return 0 if state.history_length > end else view_tokens(history, state) - history.tokens(end)
+
+
+def _asked(history: History, before: int | None = None) -> int:
+    """Return where the newest answer of *history*, or of what is *before* a place, begins."""
+    end = len(history) if before is None else before
     while end > history.start and history[end - 1].role != "assistant":
         end -= 1
     while end > history.start and history[end - 1].role == "assistant":
         end -= 1
-    if state is None:
-        return history.system_tokens + history.tokens(0, end)
-    return 0 if state.history_length > end else view_tokens(history, state) - history.tokens(end)
+    return end
 
 
 def parts_of(

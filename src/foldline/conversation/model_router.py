@@ -108,7 +108,11 @@ class ModelRouter:
     async def _choice(
         self, history: Sequence[Message], agents: Mapping[str, OrchestratedAgent]
     ) -> tuple[str | None, Usage | None, str]:
-        request = self._request(history, agents)
+        shown = [_shortened(message) for message in history[-self._last :] if message.text]
+        transcript, mark = write_transcript(shown, most_result=_MOST_TEXT)
+        listed = [f"- {name}: {self._described(agent)}" for name, agent in agents.items()]
+        question = _FRAME.format(transcript=transcript, mark=mark, agents="\n".join(listed))
+        request = ChatRequest(messages=(Message.system(_SYSTEM), Message.user(question)))
         # A model of the caller may raise anything.
         outcome = await bounded(lambda: self._model.respond(request), seconds=None)
         response = outcome.value
@@ -117,15 +121,6 @@ class ModelRouter:
         said = "\n".join(message.text for message in response.messages)
         chosen = named_in(said, tuple(agents))
         return chosen, response.usage, "" if chosen else "no agent was named"
-
-    def _request(
-        self, history: Sequence[Message], agents: Mapping[str, OrchestratedAgent]
-    ) -> ChatRequest:
-        shown = [_shortened(message) for message in history[-self._last :] if message.text]
-        transcript, mark = write_transcript(shown, most_result=_MOST_TEXT)
-        listed = [f"- {name}: {self._described(agent)}" for name, agent in agents.items()]
-        question = _FRAME.format(transcript=transcript, mark=mark, agents="\n".join(listed))
-        return ChatRequest(messages=(Message.system(_SYSTEM), Message.user(question)))
 
     def _described(self, agent: OrchestratedAgent) -> str:
         text = " ".join(self._descriptions.get(agent.name, agent.instructions).split())

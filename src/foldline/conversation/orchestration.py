@@ -113,9 +113,6 @@ class OrchestrationResult(Struct, frozen=True, kw_only=True):
     turn_number: int = 0
     """The number of the exchange on the thread, from 1."""
 
-    requires_user_input: bool = False
-    """Whether the orchestrator waits for the user."""
-
     usage: Usage | None = None
     """The vendor's token counts in total."""
 

@@ -96,32 +96,22 @@ class Sending:
 
         async def attempt(entry: Entry, turn: TurnRecord | None) -> OrchestrationResult:
             await self._check_waiting(is_new=entry == "new")
-            return await self._held(entry, turn, orchestrator, admission)
+            thread, state = self._thread, self._thread.execution_state
+            turn_id = "" if turn is None else turn.id
+            hold = Hold(thread, urandom(8).hex(), turn_id=turn_id, admits_turns=True)
+            async with hold as self._hold:
+                await self._begin(self._given if entry == "new" else (), turn)
+                admission.began()
+                if entry in {"resume", "settle"} and state is not None:
+                    result = await self._resumed(state.agent_name)
+                else:
+                    result = await self._kept(await self._orchestrated(orchestrator), turn)
+                end = await self._end_of(turn)
+                if end is not None:
+                    await self._commit((), turn=end)
+                return result
 
         return await admission.run(attempt, self._stored)
-
-    async def _held(
-        self,
-        entry: Entry,
-        turn: TurnRecord | None,
-        orchestrator: Orchestrator,
-        admission: Admission,
-    ) -> OrchestrationResult:
-        """Answer while nobody else may."""
-        thread, state = self._thread, self._thread.execution_state
-        turn_id = "" if turn is None else turn.id
-        hold = Hold(thread, urandom(8).hex(), turn_id=turn_id, admits_turns=True)
-        async with hold as self._hold:
-            await self._begin(self._given if entry == "new" else (), turn)
-            admission.began()
-            if entry in {"resume", "settle"} and state is not None:
-                result = await self._resumed(state.agent_name)
-            else:
-                result = await self._kept(await self._orchestrated(orchestrator), turn)
-            end = await self._end_of(turn)
-            if end is not None:
-                await self._commit((), turn=end)
-            return result
 
     async def _check_waiting(self, *, is_new: bool) -> None:
         thread = self._thread

@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from functools import partial, wraps
+from functools import lru_cache, partial, wraps
 from operator import attrgetter
 from typing import Generic, ParamSpec, TypeVar, Unpack, cast
 
@@ -106,15 +106,21 @@ class GuestView(Generic[_Object]):
         self._codec = codec
         self._known_by: Callable[[_Object], object] = getattr(codec, "known_by", _named)
         self._known = KnownLists(known_bytes)
+        self._of_window = lru_cache(reducer.for_window)
 
     async def reduce(
-        self, messages: Iterable[_Object], **request: Unpack[RequestOptions]
+        self,
+        messages: Iterable[_Object],
+        *,
+        window: int | None = None,
+        **request: Unpack[RequestOptions],
     ) -> ReducedHistory[_Object]:
         """
         Return the view of *messages* with its reduction; see `HistoryReducer.reduce`.
 
         Args:
             messages: The guest's full history.
+            window: What the guest tells of the model's window, for a reducer that knows none.
             request: What `HistoryReducer.reduce` takes beside them.
 
         Raises:
@@ -123,10 +129,15 @@ class GuestView(Generic[_Object]):
         """
         given = list(messages)
         read = self._read(given)
-        return self._shown(given, read, await self.reducer.reduce(read.history, **request))
+        reducer = self._told(window)
+        return self._shown(given, read, await reducer.reduce(read.history, **request))
 
     def reduce_sync(
-        self, messages: Iterable[_Object], **request: Unpack[RequestOptions]
+        self,
+        messages: Iterable[_Object],
+        *,
+        window: int | None = None,
+        **request: Unpack[RequestOptions],
     ) -> ReducedHistory[_Object]:
         """
         Do the same as `reduce`, for hooks of a framework that cannot await.
@@ -135,16 +146,19 @@ class GuestView(Generic[_Object]):
         does that such a hook waits for.
         """
         given = list(messages)
-        read = self._read(given)
+        read, reducer = self._read(given), self._told(window)
         try:
-            reduced = self.reducer.reduce_sync(read.history, **request)
+            reduced = reducer.reduce_sync(read.history, **request)
         except BlockingCallError:
-            reduced = blocking(self.reducer.reduce)(read.history, **request)
+            reduced = blocking(reducer.reduce)(read.history, **request)
         return self._shown(given, read, reduced)
 
     def arranged(self, view: list[_Object], _: list[_Object], /) -> list[_Object]:
         """Return *view*; a subclass returns it as its vendor takes it, and gets what was given too."""
         return view
+
+    def _told(self, window: int | None) -> HistoryReducer:
+        return self._of_window(window) if window else self.reducer
 
     def _read(self, given: list[_Object]) -> Conversion:
         named = list(map(self._known_by, given))

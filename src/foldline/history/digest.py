@@ -12,10 +12,12 @@ is the canonical JSON of `[version, role, name, parts]`, and a message is one of
 
 What a vendor or an owner adds (ids of messages, times, metadata, usage, native items) is left out
 too. Tool arguments enter as the value they are where they are valid JSON that is not nested
-absurdly deep, since vendors and frameworks write them differently.
+absurdly deep, since vendors and frameworks write them differently. Of what the vendor's own tools
+leave, a key that is null is not there: an SDK writes one for each field that it knows, or none.
 
 A writer of rows needs the digest of the row before and nothing else, also in the middle of a run
-of assistant rows. Version 1, which older stores hold, had one step for each message.
+of assistant rows. Version 1, which older stores hold, had one step for each message. In the first
+digests of version 2 the nulls were.
 """
 
 import json
@@ -27,9 +29,23 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
-from foldline.history.codec import canonical_json, decode_message, encode_message
+from foldline.errors import FormatError
+from foldline.history.codec import (
+    canonical_json,
+    decode_json,
+    decode_message,
+    encode_json,
+    encode_message,
+)
 from foldline.history.messages import Message
-from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.parts import (
+    GenericPart,
+    Part,
+    ResponseContent,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+)
 
 
 DIGEST_SIZE = 32
@@ -114,7 +130,8 @@ def _one_form(message: Message) -> bytes | None:
     if type(part) is TextPart and role != "tool" and (text := part.content):
         said: tuple[Part] = parts if text.isascii() else (TextPart(_copied(text)),)
     elif type(part) is ToolCallResponsePart and role in _RESULT_ROLES:
-        role, name, said = "tool", None, (_result(part),)
+        role, name = "tool", None
+        said = (_projection(_without_nulls(part), _ARGUMENTS),)
     else:
         return None
     try:
@@ -127,21 +144,23 @@ def _chained(previous: bytes, message: Message, steps: Callable[[Message], list[
     try:
         forms = [_encode(step) for step in steps(message)]
     except UnicodeEncodeError:
-        forms = [canonical_json(step) for step in steps(_stored(message))]
+        # Storage joins a surrogate pair in two halves.
+        bare = Message(role=message.role, name=message.name, parts=message.parts)
+        stored = decode_message(encode_message(bare))
+        forms = [canonical_json(step) for step in steps(stored)]
     for form in forms:
         previous = sha256(previous + sha256(form).digest()).digest()
     return previous
 
 
-def _stored(message: Message) -> Message:
-    """Return what storage makes of *message*: it joins a surrogate pair in two halves."""
-    bare = Message(role=message.role, name=message.name, parts=message.parts)
-    return decode_message(encode_message(bare))
-
-
 def chain_digest_1(previous: bytes, message: Message) -> bytes:
     """Return what `chain_digest` returned in version 1."""
     return _chained(previous, message, _steps_1)
+
+
+def chain_digest_with_nulls(previous: bytes, message: Message) -> bytes:
+    """Return what `chain_digest` returned when nulls of a vendor were in it."""
+    return _chained(previous, message, lambda one: _steps(one, said_by=_as_it_is))
 
 
 def _steps_1(message: Message) -> list[_Step]:
@@ -150,12 +169,11 @@ def _steps_1(message: Message) -> list[_Step]:
 
 
 def follows(previous: bytes, message: Message, digest: bytes) -> bool:
-    """Whether *digest*, of version 1 or 2, is that of the prefix that *message* ends."""
+    """Whether *digest*, of whatever version, is that of the prefix that *message* ends."""
     if message.role == "system":
         return digest == previous
-    if digest == chain_digest(previous, message):
-        return True
-    return digest == chain_digest_1(previous, message)
+    versions = chain_digest, chain_digest_with_nulls, chain_digest_1
+    return any(digest == made(previous, message) for made in versions)
 
 
 def hash_text(digest: bytes) -> str:
@@ -182,7 +200,43 @@ def prefix_digest(messages: Iterable[Message]) -> bytes:
     return digest
 
 
-def _steps(message: Message) -> list[_Step]:
+def _as_it_is(part: Part) -> Part:
+    return part
+
+
+def _without_nulls(part: Part) -> Part:
+    """Return *part* without the keys that are null, if it is what a vendor's tool leaves."""
+    if type(part) is GenericPart and not part.opaque:
+        return GenericPart(part.kind, _json_without_nulls(part.data))
+    # Of a call of a vendor's tool the item itself is kept, and its type is its name.
+    if type(part) is ToolCallPart and part.name.endswith("_call"):
+        return ToolCallPart(part.id, part.name, _json_without_nulls(part.arguments))
+    if type(part) is ToolCallResponsePart and type(part.response) is tuple:
+        said = tuple([cast("ResponseContent", _without_nulls(one)) for one in part.response])
+        return ToolCallResponsePart(part.id, said)
+    return part
+
+
+def _json_without_nulls(text: str) -> str:
+    if "null" not in text:
+        return text
+    try:
+        value = decode_json(text)
+    except (FormatError, RecursionError):
+        return text
+    return text if _nests_deep(text, value) else encode_json(_valued(value)).decode()
+
+
+def _valued(value: Any) -> Any:
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {key: _valued(one) for key, one in fields.items() if one is not None}
+    return (
+        [_valued(one) for one in cast("list[object]", value)] if isinstance(value, list) else value
+    )
+
+
+def _steps(message: Message, *, said_by: Callable[[Part], Part] = _without_nulls) -> list[_Step]:
     role = message.role
     name = None if role == "tool" else message.name
     steps: list[_Step] = []
@@ -193,7 +247,7 @@ def _steps(message: Message) -> list[_Step]:
                 continue
             projection = part if part.content.isascii() else _text(part)
         else:
-            projection = _projection(part, _ARGUMENTS)
+            projection = _projection(said_by(part), _ARGUMENTS)
         if type(part) is ToolCallResponsePart and role in _RESULT_ROLES:
             steps.append((_VERSION, "tool", None, [projection]))
             said = None

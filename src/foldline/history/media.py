@@ -85,7 +85,8 @@ def media_tokens(part: BlobPart | UriPart | FilePart, vendor: NativeFormat | Non
         case _ if part.mime_type.startswith("text/"):
             return size // 3
         case _:
-            return _pages(part.content, size) * _PAGE_TOKENS
+            pages = len(re.findall(_PAGE, _decoded(part.content, len(part.content))))
+            return (pages or ceil(size / _PAGE_BYTES)) * _PAGE_TOKENS
 
 
 def _image_tokens(width: int, height: int, vendor: NativeFormat | None) -> int:
@@ -176,7 +177,3 @@ def _sound_rate(content: str) -> int:
     """Return the bytes of a second of sound; a WAV says how many it has."""
     data = _decoded(content, _FIRST)
     return (_little(data[28:32]) if data[8:12] == b"WAVE" else 0) or _SOUND_RATE
-
-
-def _pages(content: str, size: int) -> int:
-    return len(re.findall(_PAGE, _decoded(content, len(content)))) or ceil(size / _PAGE_BYTES)

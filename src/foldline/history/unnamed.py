@@ -40,7 +40,8 @@ def identified(message: Message, at: int, before: Callable[[int], Message]) -> M
             case ToolCallPart(id=""):
                 return replace(part, id=f"{_MADE}{at}-{number}")
             case ToolCallResponsePart(id=""):
-                return replace(part, id=_waiting(message.name, islice(_back(at, before), _FAR)))
+                back = map(before, range(at - 1, -1, -1))
+                return replace(part, id=_waiting(message.name, islice(back, _FAR)))
             case _:
                 return part
 
@@ -59,10 +60,6 @@ def without_ids(message: Message) -> Message:
         return message
     parts = (replace(part, id="") if is_made(part) else part for part in message.parts)
     return replace(message, parts=tuple(parts))
-
-
-def _back(at: int, before: Callable[[int], Message]) -> Iterator[Message]:
-    return map(before, range(at - 1, -1, -1))
 
 
 def _waiting(name: str | None, newest_first: Iterable[Message]) -> str:

@@ -1,9 +1,9 @@
 """A chat middleware and a history provider for Microsoft's Agent Framework."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
-from agent_framework import ChatContext, ChatMiddleware, HistoryProvider
+from agent_framework import ChatContext, ChatMiddleware, HistoryProvider, ResponseStream
 from agent_framework import Message as Theirs
 
 from foldline.agent.reducer import HistoryReducer
@@ -34,30 +34,72 @@ class FoldlineChatMiddleware(ChatMiddleware):
         """
         Put the view into the request of this call; while it is refused as too long, ask again after a fold.
 
-        A stream is asked for only when it is read, so its refusal is raised there.
+        A stream is asked for only when it is read, and is refused there, before its first update.
         """
-        held: dict[str, Any] = {} if context.session is None else context.session.state
-        options: Any = context.options or {}
-        if options.get("conversation_id"):
+        messages, refusals = context.messages, Refusals()
+        if (context.options or {}).get("conversation_id"):
             # Others have the rest: without their calls, results of tools would be left out.
             return await call_next()
+        if context.stream:
+            await self._show(context, messages, refusals)
+            await call_next()
+            context.result = self._stream(context, call_next, messages, refusals)
+            return None
+        while True:
+            await self._show(context, messages, refusals)
+            with refusals.asking():
+                return await call_next()
+
+    async def _show(
+        self, context: ChatContext, messages: Sequence[Theirs], refusals: Refusals
+    ) -> None:
+        """Put the view of *messages* into the request, a smaller one after *refusals*."""
+        held: dict[str, Any] = {} if context.session is None else context.session.state
+        options: Any = context.options or {}
         given: Any = options.get("tools") or ()
         tools = [one.to_json_schema_spec() for one in given if hasattr(one, "to_json_schema_spec")]
         tools += output_schemas(options.get("response_format"))
-        messages, refusals = context.messages, Refusals()
-        while True:
-            reduced = await self._view.reduce(
-                messages,
-                state=kept_reduction(held),
-                overrides=refusals.overrides,
-                instructions=options.get("instructions"),
-                tools=tools,
-            )
-            if context.session is not None:
-                held.update(new_reduction(held, reduced.state))
-            context.messages = refusals.shown(reduced)
-            with refusals.asking():
-                return await call_next()
+        reduced = await self._view.reduce(
+            messages,
+            state=kept_reduction(held),
+            overrides=refusals.overrides,
+            instructions=options.get("instructions"),
+            tools=tools,
+        )
+        if context.session is not None:
+            held.update(new_reduction(held, reduced.state))
+        context.messages = refusals.shown(reduced)
+
+    def _stream(
+        self,
+        context: ChatContext,
+        call_next: Callable[[], Awaitable[None]],
+        messages: Sequence[Theirs],
+        refusals: Refusals,
+    ) -> ResponseStream[Any, Any]:
+        """Return the stream that was made, or the one that is taken after *refusals* of it."""
+        made: Any = context.result
+
+        async def updates() -> AsyncIterator[Any]:
+            """Yield the updates of the first stream that has one."""
+            nonlocal made
+            while True:
+                with refusals.asking():
+                    async for one in made:
+                        refusals.is_over = True
+                        yield one
+                    return
+                await self._show(context, messages, refusals)
+                await call_next()
+                made = context.result
+
+        async def closed() -> None:
+            """Close what was asked for last, which is not known yet."""
+            await made.close()
+
+        return ResponseStream(
+            updates(), finalizer=lambda _: made.get_final_response(), cleanup_hooks=[closed]
+        )
 
 
 class FoldlineHistoryProvider(HistoryProvider):

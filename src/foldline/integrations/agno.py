@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from copy import copy
+from itertools import islice
 from typing import Any, TypeVar
 
 from agno.exceptions import ContextWindowExceededError, ModelProviderError
@@ -12,6 +13,7 @@ from agno.models.response import ModelResponse
 from agno.utils.message import normalize_tool_messages
 
 from foldline.agent.arguments import RequestOptions
+from foldline.agent.log import log
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect
@@ -26,6 +28,12 @@ _Model = TypeVar("_Model", bound=Model)
 _CHAINED = frozenset({"response_id", "interaction_id"})
 # Anthropic and Bedrock count apart what they read from a cache.
 _COUNT_APART = frozenset({"Claude", "AwsBedrock"})
+_SLID = (
+    "agno leaves out the oldest runs of a session, which are then in no summary: "
+    "set num_history_runs, which is 3 by default, to 100_000"
+)
+# So many sessions are told apart in one process.
+_MOST_SECONDS = 1_000
 
 
 def folding_model(model: _Model, reducer: HistoryReducer) -> _Model:
@@ -47,12 +55,28 @@ def folding_model(model: _Model, reducer: HistoryReducer) -> _Model:
     if not isinstance(made, _Folding):
         kind = type(model)
         made.__class__ = type(kind.__name__, (_Folding, kind), {"__module__": kind.__module__})
-    vars(made)["_foldline"] = _View(reducer, AgnoCodec())
+    vars(made)["_foldline"] = _View(reducer)
     return made
 
 
 class _View(GuestView[Message]):
     """A view that the vendor reads whole, and that is shared by the copies which agno makes."""
+
+    def __init__(self, reducer: HistoryReducer) -> None:
+        super().__init__(reducer, AgnoCodec())
+        self._seconds: dict[str, None] = {}
+        self._has_warned = False
+
+    def notice(self, given: list[Message]) -> None:
+        """Warn once if *given* begins with what came second before, as it does without all runs."""
+        first, second, *_ = [*islice((one.id for one in given if one.role == "user"), 2), "", ""]
+        if first in self._seconds and not self._has_warned:
+            self._has_warned = True
+            log().warning(_SLID)
+        if second:
+            self._seconds[second] = None
+        if len(self._seconds) > _MOST_SECONDS:
+            self._seconds.pop(next(iter(self._seconds)), None)
 
     def arranged(self, view: list[Message], given: list[Message], /) -> list[Message]:
         """Return *view* without the ids by which a vendor would go on from all that it has seen."""
@@ -103,6 +127,7 @@ class _Request:
         )
 
     def _whole(self) -> list[Message]:
+        self._view.notice(self._messages)
         # Old sessions with Gemini have all results of an answer in one message.
         return normalize_tool_messages(self._messages)
 

@@ -67,8 +67,9 @@ class FoldlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Ask the model with the view; while it refuses that as too long, again after a fold."""
         facts, refusals = _facts(request), Refusals(_is_too_long)
+        window = _window(request)
         while True:
-            reduced = self._view.reduce_sync(_said(request), **refusals.over(facts))
+            reduced = self._view.reduce_sync(_said(request), window=window, **refusals.over(facts))
             shown = _shown(request, refusals.shown(reduced))
             with refusals.asking():
                 return _kept(request, handler(shown), reduced)
@@ -80,8 +81,9 @@ class FoldlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Ask the model with the view; while it refuses that as too long, again after a fold."""
         facts, refusals = _facts(request), Refusals(_is_too_long)
+        window = _window(request)
         while True:
-            reduced = await self._view.reduce(_said(request), **refusals.over(facts))
+            reduced = await self._view.reduce(_said(request), window=window, **refusals.over(facts))
             shown = _shown(request, refusals.shown(reduced))
             with refusals.asking():
                 return _kept(request, await handler(shown), reduced)
@@ -90,6 +92,11 @@ class FoldlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 def _said(request: ModelRequest[Any]) -> list[BaseMessage]:
     system = request.system_message
     return [*([] if system is None else [system]), *request.messages]
+
+
+def _window(request: ModelRequest[Any]) -> int | None:
+    """Return the window by the profile of the model; a model without one has None or no profile."""
+    return (getattr(request.model, "profile", None) or {}).get("max_input_tokens")
 
 
 def _facts(request: ModelRequest[Any]) -> RequestOptions:

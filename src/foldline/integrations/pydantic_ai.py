@@ -7,13 +7,14 @@ from typing import Any
 from pydantic_ai import RunContext, exceptions
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
-from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.models import Model, ModelRequestContext
 
 from foldline.agent.arguments import RequestOptions
 from foldline.agent.reducer import HistoryReducer
 from foldline.guests import AnsweredReductions, GuestView
 from foldline.guests.refusals import Refusals
 from foldline.integrations.pydantic_ai_messages import PydanticAICodec
+from foldline.providers.book import window_of_model
 
 
 # What asks for another attempt; a release without it raises every refusal.
@@ -80,7 +81,8 @@ class FoldlineCapability(AbstractCapability[Any]):
             ]
             + ([] if output is None or parameters.output_tools else [output.json_schema]),
         }
-        reduced = await self._view.reduce(messages, **self._refusals.over(facts))
+        window, again = _window(request_context.model), self._refusals.over(facts)
+        reduced = await self._view.reduce(messages, window=window, **again)
         self._made = kept.new(reduced.state)
         if self._made and getattr(request_context, "streaming", False):
             # `run_stream` keeps the answer as it came, without what is added to it afterwards.
@@ -102,3 +104,9 @@ class FoldlineCapability(AbstractCapability[Any]):
         if _RetryRequest is not None and self._refusals.answers(error):
             raise _RetryRequest
         raise error
+
+
+def _window(model: Model) -> int | None:
+    # A profile is filled in from genai-prices, by which a Claude of 200,000 tokens has 1,000,000.
+    told = getattr(model, "context_window", None), window_of_model(model.model_id)
+    return min(filter(None, told), default=None)

@@ -25,7 +25,6 @@ from foldline.history.media import modality_of
 from foldline.history.messages import Message, Role
 from foldline.history.parts import BlobPart, Part, ReasoningPart, TextPart
 from foldline.logs.bodies import answers, call_of, read_bodies, response_of
-from foldline.logs.document import Document
 from foldline.logs.importer import Importer, first_items, stamped
 
 
@@ -34,10 +33,6 @@ _STEP = "step-start"
 _ANSWERED = ("output-available", "output-error", "output-denied", "result")
 _MEDIA = ("file", "image", "media")
 _ANSWERS = ("output", "result", "errorText")
-
-
-def _matches(document: Document) -> bool:
-    return any(map(is_ai_sdk, first_items(document, "messages")))
 
 
 def is_ai_sdk(value: Any) -> bool:
@@ -128,7 +123,7 @@ def _said(output: Any) -> Any:
 AI_SDK = Importer(
     name="ai-sdk",
     description="messages of the Vercel AI SDK (UIMessage, or ModelMessage with calls)",
-    matches=_matches,
+    matches=lambda document: any(map(is_ai_sdk, first_items(document, "messages"))),
     read=partial(read_bodies, key="messages", rules=_rules, read=messages_from_ai_sdk),
 )
 """The importer of the AI SDK's messages."""

@@ -73,10 +73,6 @@ def _is_message(value: Any) -> bool:
     )
 
 
-def _matches(document: Document) -> bool:
-    return _is_message(first_item(document, *LISTS))
-
-
 def _read(document: Document) -> tuple[Session, ...]:
     sessions = tuple(
         Session(
@@ -162,7 +158,7 @@ def _call(text: str) -> Object | None:
 CHAT_JSONL = Importer(
     name="chat-jsonl",
     description="plain chat log (role and content, or ShareGPT, as JSON lines or a JSON list)",
-    matches=_matches,
+    matches=lambda document: _is_message(first_item(document, *LISTS)),
     read=_read,
     stream=_each,
 )

@@ -93,10 +93,6 @@ class _Log:
         self.session = ""
 
 
-def _matches(document: Document) -> bool:
-    return any(_is_line(record.value) for record in document.records)
-
-
 def _is_line(value: Any) -> bool:
     line = maybe_object(value)
     if line.get("type") == "summary":
@@ -305,7 +301,7 @@ def _message(line: Object, said: Object, message: Message) -> Message:
 CLAUDE_CODE = Importer(
     name="claude-code",
     description="session log of Claude Code or Qwen Code (JSON lines)",
-    matches=_matches,
+    matches=lambda document: any(_is_line(record.value) for record in document.records),
     read=_read,
 )
 """The importer of Claude Code's session logs."""

@@ -36,7 +36,7 @@ from foldline.history.formats.wire import (
 from foldline.history.messages import Message
 from foldline.logs.bodies import texts_in
 from foldline.logs.document import Document, Record
-from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each, sections
+from foldline.logs.importer import Importer, Reading, Session, by_header, printed_message, read_each
 
 
 _LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
@@ -76,10 +76,6 @@ def _is_header(value: Any) -> bool:
     return {"id", "timestamp", "instructions"} <= header.keys() and header.keys().isdisjoint(
         {"type", "role"}
     )
-
-
-def _read(document: Document) -> tuple[Session, ...]:
-    return tuple(map(_session, sections(document.records, _named)))
 
 
 def _named(line: Object) -> str:
@@ -202,6 +198,6 @@ CODEX = Importer(
     name="codex",
     description="session log of Codex (rollout JSON lines)",
     matches=_matches,
-    read=_read,
+    read=by_header(_session, _named),
 )
 """The importer of Codex's session logs."""

@@ -33,7 +33,6 @@ from foldline.history.parts import (
     ToolCallResponsePart,
 )
 from foldline.logs.bodies import blob_in, messages_of, read_bodies, response_of, texts_in
-from foldline.logs.document import Document
 from foldline.logs.importer import Importer, first_item
 
 
@@ -98,10 +97,6 @@ def _messages(item: Object) -> list[Message]:
     return messages_of(blocks, role=role, parts=block_parts, tool=lambda _: None)
 
 
-def _matches(document: Document) -> bool:
-    return is_turn(first_item(document, "messages"))
-
-
 def _rules(body: Object) -> list[str]:
     return texts_in(body.get("system"))
 
@@ -109,7 +104,7 @@ def _rules(body: Object) -> list[str]:
 CONVERSE = Importer(
     name="converse",
     description="Amazon Bedrock Converse requests or messages",
-    matches=_matches,
+    matches=lambda document: is_turn(first_item(document, "messages")),
     read=partial(read_bodies, key="messages", rules=_rules, read=_messages),
 )
 """The importer of what Converse is sent."""

@@ -6,7 +6,7 @@ the user's place is printed, and so is what a tool answered that the user ran; w
 left out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from foldline.history.formats.wire import (
@@ -21,15 +21,11 @@ from foldline.history.formats.wire import (
 from foldline.history.messages import Message
 from foldline.history.parts import Part, ReasoningPart, TextPart
 from foldline.logs.bodies import call_of, response_of
-from foldline.logs.document import Document, Record
-from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each, sections
+from foldline.logs.document import Record
+from foldline.logs.importer import Importer, Reading, Session, by_header, printed_message, read_each
 
 
 _START = "session.start"
-
-
-def _matches(document: Document) -> bool:
-    return any(map(_is_event, document.records))
 
 
 def _is_event(record: Record) -> bool:
@@ -38,13 +34,10 @@ def _is_event(record: Record) -> bool:
     return is_named and isinstance(event.get("data"), dict)
 
 
-def _read(document: Document) -> tuple[Session, ...]:
-    sessions: list[Session] = []
-    for records in sections(document.records, _named):
-        log = Reading()
-        read_each(records, partial(_take, log), "the event")
-        sessions.append(log.session())
-    return tuple(sessions)
+def _session(records: Sequence[Record]) -> Session:
+    log = Reading()
+    read_each(records, partial(_take, log), "the event")
+    return log.session()
 
 
 def _named(event: Object) -> str:
@@ -103,7 +96,7 @@ def _parts(data: Object, text: str) -> Iterator[Part]:
 COPILOT = Importer(
     name="copilot",
     description="session of GitHub Copilot CLI (JSON lines)",
-    matches=_matches,
-    read=_read,
+    matches=lambda document: any(map(_is_event, document.records)),
+    read=by_header(_session, _named),
 )
 """The importer of Copilot CLI's sessions."""

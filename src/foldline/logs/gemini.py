@@ -35,7 +35,6 @@ from foldline.history.parts import (
     UriPart,
 )
 from foldline.logs.bodies import blob_in, messages_of, read_bodies, texts_in
-from foldline.logs.document import Document
 from foldline.logs.importer import Importer, first_item
 
 
@@ -126,14 +125,10 @@ def _rules(body: Object) -> list[str]:
     return [*chain.from_iterable(texts_in(maybe_object(one).get("parts", one)) for one in given)]
 
 
-def _matches(document: Document) -> bool:
-    return is_content(first_item(document, "contents"))
-
-
 GEMINI = Importer(
     name="gemini",
     description="Gemini request bodies or contents",
-    matches=_matches,
+    matches=lambda document: is_content(first_item(document, "contents")),
     read=partial(read_bodies, key="contents", rules=_rules, read=_messages),
 )
 """The importer of what Gemini is sent."""

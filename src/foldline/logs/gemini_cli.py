@@ -33,7 +33,7 @@ from foldline.history.unnamed import with_ids
 from foldline.logs.bodies import call_of, messages_of, response_of
 from foldline.logs.document import Document, Record
 from foldline.logs.gemini import content_parts, tool_of
-from foldline.logs.importer import Importer, Reading, Session, read_each, sections, stamped
+from foldline.logs.importer import Importer, Reading, Session, by_header, read_each, stamped
 
 
 _PARTS = partial(content_parts, of_agent=True)
@@ -55,10 +55,6 @@ def _matches(document: Document) -> bool:
 
 def _named(line: Object) -> str:
     return first_text(line, "sessionId") if "projectHash" in line else ""
-
-
-def _read(document: Document) -> tuple[Session, ...]:
-    return tuple(map(_session, sections(document.records, _named)))
 
 
 def _session(records: Sequence[Record]) -> Session:
@@ -175,6 +171,9 @@ def _answers(result: Any) -> Iterator[Any]:
 
 
 GEMINI_CLI = Importer(
-    name="gemini-cli", description="session of Gemini CLI", matches=_matches, read=_read
+    name="gemini-cli",
+    description="session of Gemini CLI",
+    matches=_matches,
+    read=by_header(_session, _named),
 )
 """The importer of Gemini CLI's sessions."""

@@ -166,6 +166,13 @@ def each_read(records: Iterable[Record], read: Callable[[Object], _T], what: str
         yield made
 
 
+def by_header(
+    session: Callable[[Sequence[Record]], Session], header: Callable[[Object], str]
+) -> Callable[[Document], tuple[Session, ...]]:
+    """Return what has *session* read the records of each session; see `sections`."""
+    return lambda document: tuple(map(session, sections(document.records, header)))
+
+
 def sections(
     records: Iterable[Record], header: Callable[[Object], str]
 ) -> Iterator[Sequence[Record]]:

@@ -40,7 +40,7 @@ from foldline.history.parts import (
     UriPart,
 )
 from foldline.logs.bodies import blob_in, call_of, chat_call
-from foldline.logs.document import Document, Record
+from foldline.logs.document import Record
 from foldline.logs.importer import Importer, Session, by_lists, first_item, read_each
 
 
@@ -83,10 +83,6 @@ def _kind(fields: Object) -> str:
     """Return the type of a message: `AIMessageChunk` and `ai` are the same."""
     name = _class_name(fields) if "lc" in fields else maybe_text(fields.get("type"))
     return name.removesuffix("Chunk").removesuffix("Message").lower()
-
-
-def _matches(document: Document) -> bool:
-    return is_langchain(first_item(document, *_LISTS))
 
 
 def message_from_langchain(fields: Object) -> Message | None:
@@ -216,7 +212,7 @@ def reported_usage(report: Object) -> Usage | None:
 LANGCHAIN = Importer(
     name="langchain",
     description="messages of LangChain or LangGraph (messages_to_dict, dumpd, or plain)",
-    matches=_matches,
+    matches=lambda document: is_langchain(first_item(document, *_LISTS)),
     read=by_lists(_session, *_LISTS),
 )
 """The importer of LangChain's messages."""

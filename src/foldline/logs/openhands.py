@@ -114,7 +114,15 @@ def _acted(event: Object, kind: str, run: _Run) -> Message:
 
 def _observed(event: Object, run: _Run) -> tuple[Message, ...]:
     kind = first_text(event, "observation")
-    text = _text(event)
+    extras = maybe_object(event.get("extras"))
+    # The knowledge that it brought into the prompt is said, too.
+    knowledge = map(maybe_object, maybe_list(extras.get("microagent_knowledge")))
+    texts = chain(
+        [maybe_text(event.get("content"))],
+        (maybe_text(extras.get(key)) for key in _CONTEXT),
+        (maybe_text(entry.get("content")) for entry in knowledge),
+    )
+    text = "\n\n".join(filter(None, texts))
     metadata = maybe_object(event.get("tool_call_metadata"))
     caused = f"action-{first_text(event, 'cause')}"
     call = maybe_text(metadata.get("tool_call_id")) or caused
@@ -125,18 +133,6 @@ def _observed(event: Object, run: _Run) -> tuple[Message, ...]:
         run.skipped[kind] += 1
         return ()
     return (printed_message(text, name=first_text(event, "source")),)
-
-
-def _text(event: Object) -> str:
-    """Return what an observation says, the knowledge that it brought into the prompt included."""
-    extras = maybe_object(event.get("extras"))
-    knowledge = map(maybe_object, maybe_list(extras.get("microagent_knowledge")))
-    texts = chain(
-        [maybe_text(event.get("content"))],
-        (maybe_text(extras.get(key)) for key in _CONTEXT),
-        (maybe_text(entry.get("content")) for entry in knowledge),
-    )
-    return "\n\n".join(filter(None, texts))
 
 
 OPENHANDS = Importer(

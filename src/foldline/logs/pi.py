@@ -38,7 +38,7 @@ from foldline.history.parts import (
 from foldline.logs.bodies import response_of, texts_in
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
-from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each, sections
+from foldline.logs.importer import Importer, Reading, Session, by_header, printed_message, read_each
 
 
 _ROLES: dict[str, Role] = {
@@ -70,10 +70,6 @@ def _is_message(record: Record) -> bool:
     line = maybe_object(record.value)
     said = "role" in maybe_object(line.get("message"))
     return said and line.get("type") == "message" and "role" not in line
-
-
-def _read(document: Document) -> tuple[Session, ...]:
-    return tuple(map(_session, sections(document.records, _named)))
 
 
 def _named(line: Object) -> str:
@@ -193,6 +189,6 @@ PI = Importer(
     name="pi",
     description="session of the coding agent pi (JSON lines)",
     matches=_matches,
-    read=_read,
+    read=by_header(_session, _named),
 )
 """The importer of pi's session logs."""

@@ -6,7 +6,7 @@ that matches is it: logs of programs come first, then wire formats, then plain c
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import NoReturn
 
@@ -82,7 +82,10 @@ def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> 
     expect("data", data, bytes, hint="pass Path(…).read_bytes()")
     named = None if format is None else _named(format)
     known = FORMATS if named is None else (named,)
-    document, found = _detected(read_document(data), known)
+    document = read_document(data)
+    # Its records may be those of its one list, or its spans.
+    fitting = ((form, one) for form in _forms(document) for one in known if one.matches(form))
+    document, found = next(fitting, (document, None))
     importer = found or named or _unknown(document)
     if document.text is not None and importer is not AIDER:
         message = f"not JSON: line 1 is plain text, and {importer.name} is JSON"
@@ -107,12 +110,6 @@ def _named(format: str) -> Importer:
     hint = f"did you mean {near[0]!r}? Known formats:" if near else "known formats:"
     message = f"unknown format {format!r}: {hint} {', '.join(sorted(by_name))}"
     raise UnknownFormatError(message)
-
-
-def _detected(document: Document, known: Sequence[Importer]) -> tuple[Document, Importer | None]:
-    """Return the first of *known* that fits, and *document*, its one list or its spans as records."""
-    fitting = ((form, one) for form in _forms(document) for one in known if one.matches(form))
-    return next(fitting, (document, None))
 
 
 def _check_program(document: Document) -> None:

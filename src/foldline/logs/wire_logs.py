@@ -9,7 +9,6 @@ or one for each conversation that the lines name). A proxy's lines may hold the 
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
@@ -36,7 +35,7 @@ from foldline.history.formats.wire import (
 from foldline.history.messages import Message, NativeFormat, Usage
 from foldline.logs.document import Document, Record
 from foldline.logs.growth import Recording, joined
-from foldline.logs.importer import Importer, Session, each_read, lists_in, read_each
+from foldline.logs.importer import Importer, Session, each_read, lists_in, read_all, read_each
 from foldline.logs.vendors import (
     OTEL_MESSAGES,
     OTEL_SYSTEM,
@@ -101,11 +100,7 @@ def _read(native: NativeFormat, document: Document) -> tuple[Session, ...]:
 
 
 def _stream(native: NativeFormat, records: Iterable[Record]) -> Iterator[Message]:
-    return chain.from_iterable(each_read(records, partial(_converted, native), "the item"))
-
-
-def _converted(native: NativeFormat, item: Object) -> tuple[Message, ...]:
-    return CONVERTERS[native].messages([item])
+    return read_all(records, lambda item: CONVERTERS[native].messages([item]), "the item")
 
 
 def _recording(native: NativeFormat, place: str, value: Any) -> Recording:

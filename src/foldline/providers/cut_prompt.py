@@ -16,6 +16,12 @@ from foldline.providers.model import ChatRequest
 from foldline.reduction.speech import unannounced
 
 
+CUT = (
+    "%s has read %d of some %d tokens and left out the beginning, so its window seems to be %d: set "
+    "num_ctx or OLLAMA_CONTEXT_LENGTH of the server, and %s to the same"
+)
+"""What a log says of it."""
+
 # Half of the smallest window that a server has by default.
 _LEAST = 1_000
 # Of a window, a multiple of 1,024, it reads the first four tokens and half of the others.

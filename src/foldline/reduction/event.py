@@ -45,6 +45,12 @@ class Reason(Enum):
     CLEARED = "Old tool results cleared, since the request was near its ceiling"
     """The cut stays where it is; a summarizer is not asked."""
 
+    CLEARING_DUE = "Old tool results cleared, since the count is above target and threshold"
+    """The same with the strategy `clearing`; the request may be far from its ceiling."""
+
+    CLEARING_PAYS = "Old tool results cleared, since holding them has cost as much as that"
+    """The same by the prices of the model; no count is compared."""
+
     CLIPPED = "A message above its share of the ceiling is shown as its head and tail"
     """The cut stays where it is; a summarizer is not asked."""
 

@@ -115,17 +115,14 @@ class Evidence:
 
     def shows(self, task: str) -> bool | None:
         """Whether *task* is done by what was last said of it; None if nothing tells."""
-        wanted, codes, paths = stems(task), _codes(task), [*map(_named, _PATHS(task))]
+        wanted, codes, named = stems(task), _codes(task), map(re.escape, _PATHS(task))
+        paths = [re.compile(rf"(?<![\w-]){one}(?![\w-])") for one in named]
         about = [at for at, one in enumerate(self._facts) if _is_about(one, wanted, codes, paths)]
         last = self._facts[about[-1]] if about else None
         if last is None or not last.is_done or not last.call or _has_made(last, wanted, codes):
             return last.is_done if last else None
         later = {one.call: one.is_done for one in self._facts[about[-1] :] if one.is_call}
         return all(later.values()) or None
-
-
-def _named(path: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w-]){re.escape(path)}(?![\w-])")
 
 
 def _codes(text: str) -> set[str]:

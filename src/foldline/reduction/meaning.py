@@ -3,7 +3,6 @@ What a text is about: the stems of its words, and verbs that stand for one anoth
 """
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 
 from foldline.reduction.language import FUNCTION_WORDS, TELLING, UNSPACED
@@ -26,18 +25,15 @@ _DOUBLED = re.compile(r"(.)\1\Z|(?<=...)[iy]\Z")
 
 def meaning(text: str) -> list[str]:
     """Return the stems of what carries the meaning of *text*, each once, in order."""
-    return [*dict.fromkeys(KIND.get(one, one) for one in meaning_of(_SWITCHED_ON.sub("use", text)))]
-
-
-def meaning_of(text: str) -> Iterator[str]:
-    """Yield the stems of what carries the meaning of *text*, in order."""
-    return (one for one in map(stem_of, ITEM.findall(text)) if one not in _LITTLE)
+    stems = map(stem_of, ITEM.findall(_SWITCHED_ON.sub("use", text)))
+    return [*dict.fromkeys(KIND.get(one, one) for one in stems if one not in _LITTLE)]
 
 
 def stems_in(text: str) -> frozenset[str]:
     """Return the stems, or the characters, of what the folded *text* is about, however it is meant."""
-    found = {*meaning_of(_UNSPACED.sub(" ", text))} - _MEANT
-    return frozenset(found | {*_CHARACTERS(text)})
+    spaced = text if text.isascii() else _UNSPACED.sub(" ", text)
+    found = frozenset(map(stem_of, ITEM.findall(spaced))) - _NOT_ABOUT
+    return found if spaced is text else found.union(_CHARACTERS(text))
 
 
 # A conversation says few words again and again.
@@ -69,6 +65,7 @@ _MEANT = _stems(
     "fine okay may can welcome first forbid forbidden rule not nothing anything leave alone kein keine nicht nur erst soll darf"
     " dürfen muss take user person unless before after vor nach bevor need needs brauchen"
 )
+_NOT_ABOUT = _LITTLE | _MEANT
 # Verbs that stand for one another and change something.
 _KINDS = (
     (

@@ -392,6 +392,11 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
         """Whether this reduction and *other* were made by the same fold."""
         return other is not None and self.is_like(other) and self.created_at == other.created_at
 
+    def __repr__(self) -> str:
+        # All fields would print what was said to a terminal or a log.
+        counts = f"messages={self.summarized_up_to_index} tokens={self.shown_tokens}"
+        return f"<HistoryReductionState {counts} quotes={len(self.quotes)} number={self.number}>"
+
     def to_json(self) -> bytes:
         """Write the reduction as JSON; what several reductions hold is in it once."""
         if self.previous is None:

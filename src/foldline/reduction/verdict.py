@@ -62,7 +62,7 @@ What a row of the table may ask for.
 
 `enabled`: reduction is on. `skipped`: the run wants the full history. `empty`: there are no
 messages. `oversized`: what no fold makes smaller is above the ceiling. `forced`: the run wants a fold. `full`: the request comes near its ceiling. `clearable`:
-clearing alone is enough. `clipped`: a message is too large, or the view can be squeezed. `repinned`:
+clearing alone is enough, or pays. `clipped`: a message is too large, or the view can be squeezed. `repinned`:
 the pins have changed. `due`: target and threshold, or prices, call for a fold. `pays`: prices do. `looping`: an open tool loop
 holds signed reasoning. `cached`: there is an active reduction. `cuttable`: there is a safe cut
 beyond it. `breaker`: a new fold ends the turn. `unread`: for a part there is only a stopgap.
@@ -85,7 +85,9 @@ VERDICTS: tuple[Row, ...] = (
     Row("cannot", Reason.CANNOT_FIT, {"oversized"}),
     Row("halt", Reason.FORCED, {"forced", "cuttable", "breaker"}),
     Row("fold", Reason.FORCED, {"forced", "cuttable"}),
-    Row("fold", Reason.CLEARED, {"clearable"}),
+    Row("fold", Reason.CLEARED, {"clearable", "full"}),
+    Row("fold", Reason.CLEARING_DUE, {"clearable", "due"}, lacks={"pays"}),
+    Row("fold", Reason.CLEARING_PAYS, {"clearable"}),
     Row("halt", Reason.CEILING_REACHED, {"full", "cuttable", "breaker"}),
     Row("fold", Reason.CEILING_REACHED, {"full", "cuttable"}),
     Row("hit", Reason.OPEN_TOOL_LOOP, {"due", "looping", "cached"}, lacks={"full", "clipped"}),
@@ -153,7 +155,15 @@ class Verdict(Struct, frozen=True, kw_only=True):
         return self.folds and self.reason in BATCHES
 
 
-BATCHES = frozenset({Reason.CLEARED, Reason.CLIPPED, Reason.PINS_CHANGED})
+BATCHES = frozenset(
+    {
+        Reason.CLEARED,
+        Reason.CLEARING_DUE,
+        Reason.CLEARING_PAYS,
+        Reason.CLIPPED,
+        Reason.PINS_CHANGED,
+    }
+)
 """The reasons of a fold that leaves the cut where it is, and asks no summarizer."""
 
 _NO_OVERRIDES = AgentRunConfig()

@@ -100,12 +100,18 @@ class Inspector:
         cut = state.summarized_up_to_index
         folded, seen = self._messages[:cut], text_of_all(view)
         lines = chain.from_iterable(one.text.splitlines() for one in state.front_messages())
-        gone, known = _missing(folded, self._values[:cut], seen)
+        last: dict[str, int] = {}
+        for index, values in enumerate(self._values[:cut]):
+            last.update(dict.fromkeys(values, index))
+        used = {value for message in folded for value in wants(message)}
+        kept = set(identifiers(seen))
+        gone = [value for value in last if value not in kept and value not in seen]
+        gone.sort(key=lambda value: (value not in used, -last[value]))
         return Inspection(
             covered=cut,
             lines=tuple(self._holders.origin(line, cut) for line in lines),
-            identifiers=gone,
-            known=known,
+            identifiers=tuple(Lost(text=value, message=last[value]) for value in gone),
+            known=len(last),
             requests=tuple(requests(folded, seen)),
             rules=tuple(rules(folded, seen)),
         )
@@ -164,17 +170,3 @@ class _Holders:
 
 def _words(text: str) -> list[str]:
     return list(dict.fromkeys(word.strip(_EDGE).lower() for word in _WORD.findall(text)))
-
-
-def _missing(
-    folded: Sequence[Message], found: Sequence[Sequence[str]], seen: str
-) -> tuple[tuple[Lost, ...], int]:
-    """Return the identifiers of *folded* that *seen* lacks, and how many there are in all."""
-    last: dict[str, int] = {}
-    for index, values in enumerate(found):
-        last.update(dict.fromkeys(values, index))
-    used = {value for message in folded for value in wants(message)}
-    kept = set(identifiers(seen))
-    gone = [value for value in last if value not in kept and value not in seen]
-    gone.sort(key=lambda value: (value not in used, -last[value]))
-    return tuple(Lost(text=value, message=last[value]) for value in gone), len(last)

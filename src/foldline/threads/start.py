@@ -25,8 +25,8 @@ from foldline.errors import (
 from foldline.history.digest import hash_text, same_hash
 from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.reduction.earlier_digests import carried_over
 from foldline.reduction.state import HistoryReductionState, hash_of
-from foldline.reduction.version_1 import carried_over
 from foldline.threads.change import Change, Copy, DocumentKind, Epoch
 from foldline.threads.commit import Planned, plan
 from foldline.threads.due import FoldBase

@@ -4,7 +4,15 @@ import asyncio
 from typing import Any
 
 import pytest
-from agent_framework import Agent, AgentSession, ChatResponse, Content, tool
+from agent_framework import (
+    Agent,
+    AgentSession,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    ResponseStream,
+    tool,
+)
 from agent_framework import Message as Theirs
 from agent_framework.exceptions import ChatClientException
 
@@ -89,22 +97,37 @@ def test_what_goes_on_from_an_answer_that_the_service_has_is_sent_as_it_is() -> 
 class Tiny(Scripted):
     """Refuses as a client of the framework does what has too many tokens."""
 
-    def _inner_get_response(self, *, messages: Any, **_: Any) -> Any:
-        self.asked.append(refused.tokens(one.text for one in messages))
+    closed = 0
 
-        async def answer() -> ChatResponse:
-            if self.asked[-1] > refused.WINDOW:
+    def _inner_get_response(self, *, messages: Any, stream: bool, **_: Any) -> Any:
+        self.asked.append(refused.tokens(one.text for one in messages))
+        size = self.asked[-1]
+
+        def check() -> None:
+            if size > refused.WINDOW:
                 failed = ChatClientException("the service failed")
                 raise failed from refused.too_long()
+
+        async def answer() -> ChatResponse:
+            check()
             return ChatResponse(messages=[Theirs("assistant", ["It has two chairs."])])
 
+        async def pieces() -> Any:
+            try:
+                check()
+                for piece in ("It has ", "two chairs."):
+                    yield ChatResponseUpdate(contents=[Content.from_text(piece)], role="assistant")
+            finally:
+                self.closed += 1
+
+        if stream:
+            return ResponseStream(pieces(), finalizer=ChatResponse.from_updates)
         return answer()
 
 
-@pytest.mark.parametrize("has_session", [False, True])
-def test_what_the_model_refuses_as_too_long_is_folded(has_session: bool) -> None:
-    """It is folded until the model takes it, and the next turn begins from there."""
-    said = [
+def long_talk() -> list[Theirs]:
+    """Return a conversation that is far too long for `Tiny`."""
+    return [
         one
         for room in refused.ROOMS
         for one in (
@@ -112,14 +135,27 @@ def test_what_the_model_refuses_as_too_long_is_folded(has_session: bool) -> None
             Theirs("assistant", [refused.answer(room)]),
         )
     ]
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("has_session", [False, True])
+def test_what_the_model_refuses_as_too_long_is_folded(has_session: bool, streams: bool) -> None:
+    """It is folded until the model takes it, and the next turn begins from there."""
     model = Tiny()
     agent: Any = Agent(model, middleware=[FoldlineChatMiddleware(HistoryReducer())])
 
+    async def answered(asked: list[Theirs], session: AgentSession | None) -> Any:
+        if not streams:
+            return await agent.run(asked, session=session)
+        stream = agent.run(asked, session=session, stream=True)
+        assert [one.text async for one in stream] == ["It has ", "two chairs."]
+        return await stream.get_final_response()
+
     async def play() -> None:
         session = AgentSession() if has_session else None
-        asked = [*said, Theirs("user", ["And the last?"])]
+        asked = [*long_talk(), Theirs("user", ["And the last?"])]
         for _ in range(2):
-            answer = await agent.run(asked, session=session)
+            answer = await answered(asked, session)
             assert answer.text == "It has two chairs."
             if not has_session:
                 asked += [*answer.messages, Theirs("user", ["And the first?"])]
@@ -128,3 +164,46 @@ def test_what_the_model_refuses_as_too_long_is_folded(has_session: bool) -> None
 
     asyncio.run(play())
     refused.check(model.asked)
+    assert model.closed == (len(model.asked) if streams else 0)
+
+
+def test_a_stream_that_breaks_after_a_piece_is_not_asked_for_again() -> None:
+    """What was shown is not said twice, whatever ends the stream."""
+
+    class Breaking(Scripted):
+        def _inner_get_response(self, *, messages: Any, **_: Any) -> Any:
+            self.asked.append(messages)
+
+            async def pieces() -> Any:
+                yield ChatResponseUpdate(contents=[Content.from_text("It ")], role="assistant")
+                failed = ChatClientException("the service failed")
+                raise failed from refused.too_long()
+
+            return ResponseStream(pieces(), finalizer=ChatResponse.from_updates)
+
+    model, said = Breaking(), list[str]()
+    agent: Any = Agent(model, middleware=[FoldlineChatMiddleware(HistoryReducer())])
+
+    async def play() -> None:
+        async for one in agent.run("Hi", stream=True):
+            said.append(one.text)
+
+    with pytest.raises(ChatClientException):
+        asyncio.run(play())
+    assert said == ["It "]
+    assert len(model.asked) == 1
+
+
+def test_a_stream_that_nobody_reads_to_its_end_is_closed() -> None:
+    """Who leaves after the first piece leaves no connection open."""
+    model = Tiny()
+    agent: Any = Agent(model, middleware=[FoldlineChatMiddleware(HistoryReducer())])
+
+    async def play() -> int:
+        stream = agent.run("Hi", stream=True)
+        async for _ in stream:
+            break
+        await stream.close()
+        return model.closed
+
+    assert asyncio.run(play()) == 1

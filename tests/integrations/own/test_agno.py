@@ -357,3 +357,23 @@ def test_all_that_a_request_has_beside_its_messages_is_counted(way: str) -> None
         asyncio.run(asking)
 
     assert heard.parts == ["INSTRUCTED", "TOOLED", "FORMED"]
+
+
+@pytest.mark.parametrize(("runs", "count"), [(None, 1), (100_000, 0)])
+def test_runs_that_agno_leaves_out_are_warned_of_once(
+    runs: int | None, count: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It sends the newest three by default: what is older would be forgotten without a word."""
+    agent = Agent(
+        model=folding_model(scripted(8), HistoryReducer()),
+        db=InMemoryDb(),
+        session_id="the house / 1",
+        add_history_to_context=True,
+        num_history_runs=runs,
+        telemetry=False,
+    )
+
+    for room in range(8):
+        agent.run(f"What is in room {room}?")
+
+    assert caplog.text.count("num_history_runs") == count

@@ -68,6 +68,26 @@ def test_what_the_model_refuses_as_too_long_is_folded(is_async: bool) -> None:
     assert len(state["messages"]) == 12
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_the_profile_of_a_model_tells_its_window(is_async: bool) -> None:
+    """A reducer that names none folds for it before the model has to refuse."""
+    said = [
+        one
+        for n in range(40)
+        for one in (HumanMessage(f"What is in room {n}?"), AIMessage(f"{n} chairs, {n} tables."))
+    ]
+    asked = {"messages": [*said, HumanMessage("Room 40?")]}
+    sizes = []
+    for profile in (None, {"max_input_tokens": 1_000}):
+        model: Any = Scripted(answers=[AIMessage("None.")], asked=[], profile=profile)
+        agent: Any = create_agent(model, middleware=[FoldlineMiddleware(HistoryReducer())])
+        asyncio.run(agent.ainvoke(asked)) if is_async else agent.invoke(asked)
+        sizes.append(len(model.asked[0]))
+
+    assert sizes[0] == 81
+    assert sizes[1] < 40
+
+
 SIGNED: list[dict[str, Any]] = [
     {"type": "thinking", "thinking": "Hm.", "signature": "s"},
     {"type": "redacted_thinking", "data": "s"},

@@ -20,6 +20,7 @@ from pydantic_ai.models.test import TestModel
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.integrations import pydantic_ai
+from foldline.reduction.config import HistoryReductionConfig
 from tests.integrations import refused
 from tests.integrations.counted import ANSWER, RULES, Heard, Room, peek
 from tests.integrations.golden import SUMMARY, ScriptedSummarizer, make_reducer
@@ -51,6 +52,33 @@ def test_a_release_without_a_hook_for_each_attempt_folds_too(
 
     assert len(history) == 40
     assert max(sizes) < 20
+
+
+WINDOWS: list[tuple[str, Any, bool]] = [
+    ("ours", {"context_window": 1_000_000}, False),
+    ("ours", {"context_window": 100_000}, True),
+    ("ours", None, True),
+    ("claude-sonnet-4-5", {"context_window": 1_000_000}, True),
+]
+
+
+@pytest.mark.parametrize(("name", "profile", "folds"), WINDOWS)
+def test_a_model_tells_its_window(name: str, profile: Any, folds: bool) -> None:
+    """The smaller one counts of what its profile says and what the book has under its name."""
+    sizes: list[int] = []
+
+    def answer(messages: list[ModelMessage], _: Any) -> ModelResponse:
+        sizes.append(len(messages))
+        return ModelResponse([TextPart("It has two chairs.")])
+
+    reducer = HistoryReducer(HistoryReductionConfig(ceiling=0.2))
+    agent = Agent(
+        FunctionModel(answer, model_name=name, profile=profile),
+        capabilities=[pydantic_ai.FoldlineCapability(reducer)],
+    )
+    agent.run_sync("Room 9?", message_history=HOUSE)
+
+    assert (sizes[0] < len(HOUSE)) == folds
 
 
 @pytest.mark.parametrize("form", [Room, NativeOutput(Room), PromptedOutput(Room)])

@@ -32,7 +32,13 @@ def check_targets(targets: Mapping[str, str | None], *, reads: Iterable[str] = (
     """Check that *targets*, by their options, can be written, and are none that a command *reads*."""
     named = {option: name for option, name in targets.items() if name is not None}
     for name in named.values():
-        _check_place(name)
+        path = Path(name)
+        if path.is_dir() or name.endswith(os.sep):
+            message = f"cannot write {name}: it is a folder; name a file"
+            raise UsageError(message)
+        if not path.parent.is_dir():
+            message = f"cannot write {name}: its folder does not exist; make it first"
+            raise UsageError(message)
         if any(_is_same(name, other) for other in reads):
             message = f"cannot write {name}: this command reads it; name another file"
             raise UsageError(message)
@@ -40,16 +46,6 @@ def check_targets(targets: Mapping[str, str | None], *, reads: Iterable[str] = (
         if _is_same(name, others):
             message = f"{option} and {other} name the same file, {name}: name two files"
             raise UsageError(message)
-
-
-def _check_place(name: str) -> None:
-    path = Path(name)
-    if path.is_dir() or name.endswith(os.sep):
-        message = f"cannot write {name}: it is a folder; name a file"
-        raise UsageError(message)
-    if not path.parent.is_dir():
-        message = f"cannot write {name}: its folder does not exist; make it first"
-        raise UsageError(message)
 
 
 def _is_same(one: str, other: str) -> bool:

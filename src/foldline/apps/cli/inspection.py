@@ -27,7 +27,6 @@ from foldline.apps.cli.terminal import (
 )
 from foldline.errors import UsageError
 from foldline.history.history import History
-from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.replay.inspection import Inspection, inspect_summary
 from foldline.replay.numbers import counted
@@ -91,7 +90,8 @@ def _state(options: _InspectOptions, history: History, tape: Tape) -> HistoryRed
             raise UsageError(message)
         return state
     config = config_for(options, options.config, prices=options.prices, model=options.model)
-    made = _folds(tape, config)
+    with progress("replaying", len(model_turns(tape))) as step:
+        made = [one for one in folds(tape, config, on_call=step) if one.summarized_up_to_index]
     if len(made) < (options.fold or 1):
         known = f"all of its {tape.session.tokens:,} tokens fit: give a low --ceiling, such as 4000"
         if made:
@@ -102,12 +102,6 @@ def _state(options: _InspectOptions, history: History, tape: Tape) -> HistoryRed
         )
         raise UsageError(message)
     return made[-1 if options.fold is None else options.fold - 1]
-
-
-def _folds(tape: Tape, config: HistoryReductionConfig) -> list[HistoryReductionState]:
-    with progress("replaying", len(model_turns(tape))) as step:
-        found = folds(tape, config, on_call=step)
-        return [state for state in found if state.summarized_up_to_index]
 
 
 def print_inspection(console: Console, found: Inspection) -> None:

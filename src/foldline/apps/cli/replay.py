@@ -54,7 +54,7 @@ from foldline.replay.columns import (
     shown_columns,
 )
 from foldline.replay.comparison import NO_REDUCTION, USUAL, Comparison, compare, needs_no_folding
-from foldline.replay.conclusion import Conclusion, conclude
+from foldline.replay.conclusion import conclude
 from foldline.replay.numbers import counted, short_number
 from foldline.replay.record import ReplayReport, Totals
 from foldline.replay.report import html_page, overview
@@ -137,19 +137,15 @@ def replay(options: _ReplayOptions) -> None:
     is_large = any(report.totals.too_large for reports in sessions for report in reports)
     if is_large and not any(one.context_window_size for one in configs.values()):
         console.print(_NO_WINDOW)
-    _print_conclusion(console, found)
+    console.print(Text(clean(found.text), style="bold"))
+    for line in found.lines:
+        console.print(Text(f"  {clean(line)}"), soft_wrap=True)
 
 
 def _bill(options: _ReplayOptions, sessions: Sequence[Sequence[ReplayReport]]) -> str:
     """Return what the bills rest on."""
     given = source_of(options.prices or options.model)
     return f"The bill is at {given}{assumed(reports[0].session for reports in sessions)}."
-
-
-def _print_conclusion(console: Console, found: Conclusion) -> None:
-    console.print(Text(clean(found.text), style="bold"))
-    for line in found.lines:
-        console.print(Text(f"  {clean(line)}"), soft_wrap=True)
 
 
 def _played(

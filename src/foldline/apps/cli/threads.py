@@ -340,11 +340,8 @@ def delete_thread(options: _DeleteOptions) -> None:
         question = f"Delete thread {options.id!r} of tenant {options.tenant!r} for good?"
         confirm(question, f"deleting {options.id!r} must be confirmed: add --yes")
 
-    async def _delete(store: ThreadStore) -> None:
-        if not await store.delete(key.id, tenant=key.tenant):
-            raise ThreadNotFoundError(thread_id=key.id)
-
-    with_store(options, _delete)
+    if not with_store(options, lambda store: store.delete(key)):
+        raise ThreadNotFoundError(thread_id=key.id)
     if options.json:
         print_json({"id": options.id, "deleted": True})
     else:

@@ -98,7 +98,13 @@ def joined_events(events: list[Object], native: NativeFormat) -> Object:
         case NativeFormat.OPENAI_RESPONSES:
             return _joined_responses(events)
         case _:
-            return _joined_chat(events)
+            stream = ChatStream()
+            for event in events:
+                stream.take(event)
+            whole = stream.whole()
+            if first_choice(whole)["message"] == _UNSAID:
+                raise FormatError(_CUT_OFF)
+            return whole
 
 
 def _events(text: str) -> Iterator[Object]:
@@ -168,16 +174,6 @@ def _whole_block(pieces: dict[str, list[Any]]) -> Object:
             is_text = isinstance(values[-1], str)
             block[key] = "".join(map(maybe_text, values)) if is_text else values[-1]
     return block
-
-
-def _joined_chat(events: list[Object]) -> Object:
-    stream = ChatStream()
-    for event in events:
-        stream.take(event)
-    whole = stream.whole()
-    if first_choice(whole)["message"] == _UNSAID:
-        raise FormatError(_CUT_OFF)
-    return whole
 
 
 class ChatStream:

@@ -111,18 +111,14 @@ def failure_of(text: str, *, is_marked: bool = False) -> str:
 
     It always has failed if the record itself marks it as an error.
     """
-    lines = _edge_lines(text)
+    edges = text if len(text) <= 2 * _EDGE else f"{text[:_EDGE]}\n{text[-_EDGE:]}"
+    lines = [line.rstrip() for line in edges.splitlines() if line.strip()]
     said = _exit(lines) if "xit" in text or "eturn" in text else None
     if said is None:
         said = _field(text) or _begin(text, lines) or _end(lines)
     if not said and not is_marked:
         return ""
     return shorten(one_line(said or "".join(lines[:1])), limit=_LENGTH) or _UNSAID
-
-
-def _edge_lines(text: str) -> list[str]:
-    edges = text if len(text) <= 2 * _EDGE else f"{text[:_EDGE]}\n{text[-_EDGE:]}"
-    return [line.rstrip() for line in edges.splitlines() if line.strip()]
 
 
 def _exit(lines: Sequence[str]) -> str | None:

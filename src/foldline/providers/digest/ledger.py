@@ -231,17 +231,14 @@ def _note_argument(notes: _Notes, argument: Argument, position: int, finder: Fin
 
 def _canonical_paths(values: Iterable[str]) -> Mapping[str, str]:
     # The end of a longer path is that path.
-    paths = {path: _bare(path) for path in sorted(sorted(values), key=len, reverse=True)}
+    longest_first = sorted(sorted(values), key=len, reverse=True)
+    paths = {path: path.lstrip("@~./").rstrip("/") or path for path in longest_first}
     by_ending: dict[str, str] = {}
     for path, bare in paths.items():
         steps = bare.split("/")
         for start in range(max(len(steps) - _DEEPEST, 0), len(steps)):
             by_ending.setdefault("/".join(steps[start:]), path)
     return {path: by_ending.get(bare, path).replace("/./", "/") for path, bare in paths.items()}
-
-
-def _bare(path: str) -> str:
-    return path.lstrip("@~./").rstrip("/") or path
 
 
 def _merged(tallies: Mapping[str, _Tally], paths: Mapping[str, str]) -> dict[str, _Tally]:

@@ -416,7 +416,7 @@ def has_rule(text: str) -> bool:
 def rules_in(texts: Iterable[str]) -> Iterator[str]:
     """Yield the rules in *texts* of the user, word for word."""
     for is_typed, alike in groupby(texts, key=lambda text: len(text) <= TYPED):
-        for batch in batches(map(_unquoted, alike)):
+        for batch in batches(_QUOTED.sub("", one) if ">" in one else one for one in alike):
             # A list has lines, and most texts have one.
             lists = map(_LIST, (text for text in batch if is_typed and "\n" in text))
             for one in chain.from_iterable(lists):
@@ -430,10 +430,6 @@ def _said(texts: Sequence[str], *, is_typed: bool) -> Iterator[str]:
         is_asked = sentence and _is_asked(sentence, signs)
         if is_asked and (is_typed or _is_strict(sentence.lower(), signs)):
             yield sentence
-
-
-def _unquoted(text: str) -> str:
-    return _QUOTED.sub("", text) if ">" in text else text
 
 
 def _from_both_ends(places: Sequence[int]) -> list[int]:

@@ -127,7 +127,15 @@ def quality_of(
         # For chance: what stands for another conversation.
         other = found[-1].summary if found else ""
         found += _measured(Transcript(tape, pattern), played, pattern, other)
-    return _report(found)
+    return QualityReport(
+        sessions=len(found),
+        calls=sum(one.calls for one in found),
+        folds=sum(one.folds for one in found),
+        cells=tuple(_cell(name, found) for name in AGES),
+        kept={name: Share(tuple(one.kept[name] for one in found)) for name in KEPT},
+        accounting=sum((one.accounting for one in found), Accounting()),
+        invented=tuple(value for one in found for value in one.invented),
+    )
 
 
 def _measured(
@@ -201,18 +209,6 @@ def _is_found(transcript: Transcript, end: int, value: str) -> bool:
         listed = [*map(int, _LISTED.findall(found))]
     whole = (recall(messages[at : at + 1], 0, page_tokens=_WHOLE).text for at in listed)
     return any(has_word(text, value) for text in whole)
-
-
-def _report(found: Sequence[_Session]) -> QualityReport:
-    return QualityReport(
-        sessions=len(found),
-        calls=sum(one.calls for one in found),
-        folds=sum(one.folds for one in found),
-        cells=tuple(_cell(name, found) for name in AGES),
-        kept={name: Share(tuple(one.kept[name] for one in found)) for name in KEPT},
-        accounting=sum((one.accounting for one in found), Accounting()),
-        invented=tuple(value for one in found for value in one.invented),
-    )
 
 
 def _cell(name: str, found: Sequence[_Session]) -> Cell:

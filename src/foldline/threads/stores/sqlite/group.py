@@ -4,6 +4,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, Final, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -82,11 +83,11 @@ def _written(
     made, heads = [one for one, _ in piece], [values for _, values in piece]
     tables = Tables(connection, made[0].sql, made[0].clock, made[0].places)
     text = _heads(tables.sql["set_next_head"], len(heads), len(heads[0]))
-    if connection.execute(text, _flat(heads)).rowcount != len(heads):
+    if connection.execute(text, [*chain.from_iterable(heads)]).rowcount != len(heads):
         made = [one for one in made if tables.has_head(one.key, one.change)]
     rows = [row for one in made for row in tables.new_rows(one.key, one.change)]
     for some in _pieces(rows):
-        connection.execute(_rows(tables.sql["add_row"], len(some)), _flat(some))
+        connection.execute(_rows(tables.sql["add_row"], len(some)), [*chain.from_iterable(some)])
     return made
 
 
@@ -97,10 +98,6 @@ def _pieces(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
         while len(items) - start >= size:
             yield items[start : start + size]
             start += size
-
-
-def _flat(values: Sequence[_Values]) -> list[object]:
-    return [one for some in values for one in some]
 
 
 @cache

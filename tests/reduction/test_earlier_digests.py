@@ -1,15 +1,21 @@
-"""Reductions of version 1: recognized by the digests that they were made with."""
+"""Reductions of earlier versions: recognized by the digests that they were made with."""
 
 import asyncio
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import reduce
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from foldline import HistoryReducer, HistoryReductionConfig
-from foldline.history.digest import EMPTY_DIGEST, chain_digest_1
+from foldline.history.digest import (
+    EMPTY_DIGEST,
+    chain_digest_1,
+    chain_digest_with_nulls,
+    hash_text,
+)
 from foldline.history.formats.anthropic import from_anthropic, message_from_anthropic
 from foldline.history.formats.openai_responses import (
     from_openai_responses,
@@ -17,10 +23,10 @@ from foldline.history.formats.openai_responses import (
 )
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.history.parts import ToolCallPart
+from foldline.history.parts import GenericPart, ToolCallPart
+from foldline.reduction.earlier_digests import carried_over
 from foldline.reduction.spans import SummaryLayer
 from foldline.reduction.state import HistoryReductionState, hash_of
-from foldline.reduction.version_1 import carried_over
 from foldline.testing.summarizer import ScriptedSummarizer
 
 
@@ -165,3 +171,29 @@ def test_a_layer_of_other_messages_stays_as_it_is() -> None:
     carried = carried_over(replace(state_of(4), layers=(layer,)), History(SAID))
 
     assert carried.layers == (layer,)
+
+
+FOUND = Message(role="assistant", parts=(GenericPart("web", '{"found":1,"page":null}'),))
+SEARCHED = (*SAID[:3], FOUND, *SAID[4:])
+
+
+@pytest.mark.parametrize("has_older", [False, True])
+def test_a_reducer_goes_on_with_a_reduction_from_when_nulls_counted(has_older: bool) -> None:
+    """It is a hit, also where an earlier reduction, of what has no nulls, would fit as it is."""
+    summarizer = ScriptedSummarizer()
+    config = HistoryReductionConfig(
+        counting_unit="messages", target_count=2, summarization_threshold=2
+    )
+    reducer = HistoryReducer(config, summarizer=summarizer)
+    old = hash_text(reduce(chain_digest_with_nulls, SEARCHED[:4], EMPTY_DIGEST))
+    made = replace(state_of(4), config_fingerprint=reducer.config_fingerprint)
+    older = replace(made, summarized_up_to_index=1, message_hash=hash_of(SAID, 1))
+    given = replace(made, message_hash=old, previous=older if has_older else None)
+    first = asyncio.run(reducer.reduce(SEARCHED, state=given))
+
+    assert old != hash_of(SEARCHED, 4)
+    assert first.event.earlier == "used"
+    assert first.event.status == "cache_hit"
+    assert first.state is not None
+    assert first.state.message_hash == hash_of(SEARCHED, 4)
+    assert summarizer.requests == []

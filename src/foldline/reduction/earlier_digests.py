@@ -1,11 +1,18 @@
-"""Reductions whose digests are of version 1, carried over to the present one."""
+"""Reductions with digests of earlier versions, carried over to the present one."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.history.digest import EMPTY_DIGEST, chain_digest_1
+from foldline.history.digest import (
+    EMPTY_DIGEST,
+    chain_digest_1,
+    chain_digest_with_nulls,
+    hash_text,
+    same_hash,
+)
 from foldline.history.formats import CONVERTERS
 from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import Object
@@ -20,9 +27,9 @@ _PREFIX = "sha256-1:"
 
 class _Reading(Struct, frozen=True):
     """
-    One way in which version 1 could have read the messages of a history.
+    One way in which an earlier version could have read the messages of a history.
 
-    There are as many digests, in their stored forms, as version 1 had messages, and one more;
+    There are as many digests, in their stored forms, as that version had messages, and one more;
     `indexes` says for each of them how many messages of now lie before that place.
     """
 
@@ -39,23 +46,33 @@ def carried_over(state: HistoryReductionState, history: History) -> HistoryReduc
     other messages stays as it is and fits no history. So does all of *state* if only a part of
     *history* is in memory.
     """
-    if history.start or not any(one.message_hash.startswith(_PREFIX) for one in state.chain()):
+    if history.start:
         return state
     carried = state
-    for reading in _readings(history):
-        carried = _carried(carried, reading)
-    return carried
+    if any(one.message_hash.startswith(_PREFIX) for one in state.chain()):
+        for reading in _readings_1(history):
+            carried = _carried(carried, reading)
+    index = carried.summarized_up_to_index
+    if index <= len(history) and same_hash(hash_of(history, index), carried.message_hash):
+        return carried
+    return _carried(carried, _reading_with_nulls(history))
 
 
-def _readings(history: History) -> Iterator[_Reading]:
+def _reading_with_nulls(history: History) -> _Reading:
+    """Give how version 2 read *history* when the nulls of a vendor were in its digests."""
+    digests = [*accumulate(history, chain_digest_with_nulls, initial=EMPTY_DIGEST)]
+    return _Reading(history, [*map(hash_text, digests)], range(len(digests)))
+
+
+def _readings_1(history: History) -> Iterator[_Reading]:
     """
     Give every way in which version 1 could have read *history*: message by message, or items.
 
     To version 1 each item of a wire format was one message.
     """
-    yield _reading(history, ((message, index + 1) for index, message in enumerate(history)))
+    yield _reading_1(history, ((message, index + 1) for index, message in enumerate(history)))
     for converter in CONVERTERS.values():
-        yield _reading(history, _said(history, converter))
+        yield _reading_1(history, _said(history, converter))
 
 
 def _said(history: History, converter: Converter) -> Iterator[tuple[Message, int]]:
@@ -77,7 +94,7 @@ def _of_items(
         yield converter.message(item), behind if place == len(items) else before
 
 
-def _reading(history: History, said: Iterable[tuple[Message, int]]) -> _Reading:
+def _reading_1(history: History, said: Iterable[tuple[Message, int]]) -> _Reading:
     digest, digests, indexes = EMPTY_DIGEST, [_PREFIX + EMPTY_DIGEST.hex()], [0]
     for message, index in said:
         digest = chain_digest_1(digest, message)
@@ -89,24 +106,20 @@ def _reading(history: History, said: Iterable[tuple[Message, int]]) -> _Reading:
 def _carried(state: HistoryReductionState, reading: _Reading) -> HistoryReductionState:
     previous = None if state.previous is None else _carried(state.previous, reading)
     if _fits(reading, state.summarized_up_to_index, state.message_hash):
-        state = _with_present_cut(state, reading)
+        index, pinned = reading.indexes[state.summarized_up_to_index], state.pinned_index
+        state = replace(
+            state,
+            summarized_up_to_index=index,
+            message_hash=hash_of(reading.history, index),
+            # The words of a user come last in what was one message with results before them.
+            pinned_index=None if pinned is None else reading.indexes[pinned + 1] - 1,
+            layers=tuple(_layer(layer, reading) for layer in state.layers),
+        )
     return state if previous is state.previous else replace(state, previous=previous)
 
 
 def _fits(reading: _Reading, index: int, text: str) -> bool:
     return 0 <= index < len(reading.digests) and reading.digests[index] == text
-
-
-def _with_present_cut(state: HistoryReductionState, reading: _Reading) -> HistoryReductionState:
-    index, pinned = reading.indexes[state.summarized_up_to_index], state.pinned_index
-    return replace(
-        state,
-        summarized_up_to_index=index,
-        message_hash=hash_of(reading.history, index),
-        # The words of a user come last in what was one message with results before them.
-        pinned_index=None if pinned is None else reading.indexes[pinned + 1] - 1,
-        layers=tuple(_layer(layer, reading) for layer in state.layers),
-    )
 
 
 def _layer(layer: SummaryLayer, reading: _Reading) -> SummaryLayer:
