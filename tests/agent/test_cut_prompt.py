@@ -123,6 +123,21 @@ async def test_a_cut_answer_stays_where_nothing_can_be_folded(*, streams: bool) 
         assert (len(model.requests) - before, len(cuts(events))) == (1, 1)
 
 
+async def test_instructions_that_fill_the_window_end_no_later_turn() -> None:
+    """Each turn is cut and answered as the first one is, and says so, until the server is set."""
+    model, events = answering(ollama), []
+    agent = Agent(model, instructions=TALK * 80)
+    async with MemoryStore() as store:
+        thread = await store.thread("full")
+        for _ in range(3):
+            result = await agent.run(TALK, thread=thread)
+            assert result.text.startswith("fine")
+            events += cuts(result.events)
+
+    assert [one.window for one in events] == [4_096] * 3
+    assert len(model.requests) == 3
+
+
 async def test_a_stream_that_is_left_keeps_no_words_of_the_void_answer() -> None:
     """What the reader has seen since the prompt was cut is stored as the partial answer."""
     model = answering(ollama, delay=0)

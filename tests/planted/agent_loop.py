@@ -78,6 +78,9 @@ the tokens of an answer that is void are not counted
 a cut prompt is not asked again
 - if cut is not None:
 + if False:
+a window that the instructions alone fill ends every later turn
+- structs.replace(self._progress.state, learned=known)
++ self._progress.state
 
 agent/reducer.py: agent/test_by_hand.py
 one large message is refused again

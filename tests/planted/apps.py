@@ -80,6 +80,20 @@ a breakpoint is taken for a change
 - if name not in _MARKS
 + if name
 
+guests/refusals.py: guests/test_refusals.py
+a stream that is left stays open
+- if isinstance(pieces, AsyncGenerator):
++ if False:
+what opens a stream is taken for its answer
+- not in openings
++ is not None
+a view after a refusal does not go on from the fold before it
+- facts.get("state") and self._state
++ facts.get("state")
+a reducer without a state forgets what was folded after a refusal
+- facts.get("state") and self._state
++ self._state
+
 guests/answers.py: guests/test_answers.py
 a link of another series is taken
 - if not links or _name(text) == name:

@@ -80,12 +80,14 @@ class Asking:
         A `ContextOverflowError` beside a `response` is no failure: of a smaller request there is no
         answer, and that is the one to what the server has cut.
         """
-        refusal = None
+        refusal, known = None, self._progress.state.learned
         for left in range(self._setup.options.max_overflow_folds, -1, -1):
             window = await self._window(waits=self._is_forced or refusal is not None)
             try:
                 reduced = await self._reduced(window)
             except RequestTooLargeError as error:
+                # Kept, a window that nothing fits would end every later turn before it is asked.
+                self._progress.state = structs.replace(self._progress.state, learned=known)
                 raise refusal or error from None
             if reduced.verdict.reason is not Reason.DISABLED or self._setup.own_reducer:
                 self._progress.emit(reduced.event)

@@ -37,6 +37,9 @@ class FoldlineChatMiddleware(ChatMiddleware):
         A stream is asked for only when it is read, and is refused there, before its first update.
         """
         messages, refusals = context.messages, Refusals()
+        if (context.options or {}).get("conversation_id"):
+            # Others have the rest: without their calls, results of tools would be left out.
+            return await call_next()
         if context.stream:
             await self._show(context, messages, refusals)
             await call_next()
@@ -65,8 +68,7 @@ class FoldlineChatMiddleware(ChatMiddleware):
         )
         if context.session is not None:
             held.update(new_reduction(held, reduced.state))
-        context.messages = reduced.messages
-        refusals.sent = reduced.event.reduced_tokens
+        context.messages = refusals.shown(reduced)
 
     def _stream(
         self,

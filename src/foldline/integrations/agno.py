@@ -1,6 +1,7 @@
 """A model for the agents and teams of agno."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import aclosing
 from copy import copy
 from itertools import islice
 from typing import Any, TypeVar
@@ -18,9 +19,8 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect
 from foldline.guests import AnsweredReductions, GuestView
 from foldline.guests.outputs import output_schemas
-from foldline.guests.refusals import Refusals
+from foldline.guests.refusals import Refusals, is_too_long
 from foldline.integrations.agno_messages import AgnoCodec
-from foldline.providers.vendors.failure import read_overflow
 
 
 _Model = TypeVar("_Model", bound=Model)
@@ -103,11 +103,11 @@ class _Request:
 
     def __init__(self, model: "_Folding", messages: list[Message], asked: dict[str, Any]) -> None:
         self._view: _View = vars(model)["_foldline"]
-        self._messages, self.is_last = messages, isinstance(messages, _Shown)
+        self._messages, self.refusals = messages, Refusals(_is_too_long)
+        self.refusals.is_over = isinstance(messages, _Shown)
         answers = [one for one in messages if one.role == model.assistant_message_role]
         self._kept = AnsweredReductions([one.provider_data for one in answers])
         self._made: dict[str, str] = {}
-        self._sent, self._refusals = 0, Refusals()
         self._facts: RequestOptions = {
             "state": self._kept.state,
             "usage": _usage(model, answers),
@@ -117,12 +117,14 @@ class _Request:
     def view(self) -> list[Message]:
         if isinstance(self._messages, _Shown):
             return self._messages
-        return self._shown(self._view.reduce_sync(self._whole(), **self._facts))
+        return self._shown(self._view.reduce_sync(self._whole(), **self.refusals.over(self._facts)))
 
     async def aview(self) -> list[Message]:
         if isinstance(self._messages, _Shown):
             return self._messages
-        return self._shown(await self._view.reduce(self._whole(), **self._facts))
+        return self._shown(
+            await self._view.reduce(self._whole(), **self.refusals.over(self._facts))
+        )
 
     def _whole(self) -> list[Message]:
         self._view.notice(self._messages)
@@ -130,19 +132,8 @@ class _Request:
         return normalize_tool_messages(self._messages)
 
     def _shown(self, reduced: ReducedHistory[Message]) -> list[Message]:
-        self._facts["state"] = reduced.state
         self._made = self._kept.new(reduced.state)
-        self._sent = reduced.event.reduced_tokens
-        return _Shown(reduced.messages)
-
-    def fold_after(self, error: ModelProviderError) -> None:
-        """Fold at the next view if *error* refused this one as too long; if not, raise it."""
-        if self.is_last or not _is_too_long(error):
-            raise error
-        again = self._refusals.after(self._sent)
-        if again is None:
-            raise error
-        self._facts["overrides"] = again
+        return _Shown(self.refusals.shown(reduced))
 
     def kept(self, response: ModelResponse) -> ModelResponse:
         """Return *response* with a new reduction."""
@@ -151,12 +142,12 @@ class _Request:
         return response
 
 
-def _is_too_long(error: ModelProviderError) -> bool:
-    if isinstance(ModelProviderError.classify(error), ContextWindowExceededError):
-        return True
+def _is_too_long(error: Exception) -> bool:
     # The words of Bedrock, xAI and llama.cpp are none of those that agno knows.
-    said = {"message": error.message}
-    return read_overflow(status=error.status_code, codes=(), error=said) is not None
+    return is_too_long(error) or (
+        isinstance(error, ModelProviderError)
+        and isinstance(ModelProviderError.classify(error), ContextWindowExceededError)
+    )
 
 
 def _usage(model: Model, answers: Sequence[Message]) -> int | None:
@@ -175,30 +166,25 @@ class _Folding(Model):
     def invoke(self, messages: list[Message], **asked: Any) -> ModelResponse:
         request = _Request(self, messages, asked)
         while True:
-            try:
-                return request.kept(super().invoke(messages=request.view(), **asked))
-            except ModelProviderError as error:
-                request.fold_after(error)
+            view = request.view()
+            with request.refusals.asking():
+                return request.kept(super().invoke(messages=view, **asked))
 
     async def ainvoke(self, messages: list[Message], **asked: Any) -> ModelResponse:
         request = _Request(self, messages, asked)
         while True:
-            try:
-                view = await request.aview()
+            view = await request.aview()
+            with request.refusals.asking():
                 return request.kept(await super().ainvoke(messages=view, **asked))
-            except ModelProviderError as error:
-                request.fold_after(error)
 
     def invoke_stream(self, messages: list[Message], **asked: Any) -> Iterator[ModelResponse]:
         request = _Request(self, messages, asked)
         while True:
-            try:
-                for one in super().invoke_stream(messages=request.view(), **asked):
-                    request.is_last = True
+            view = request.view()
+            with request.refusals.asking():
+                for one in super().invoke_stream(messages=view, **asked):
+                    request.refusals.is_over = True
                     yield one
-            except ModelProviderError as error:
-                request.fold_after(error)
-            else:
                 yield request.kept(ModelResponse())
                 return
 
@@ -206,14 +192,12 @@ class _Folding(Model):
         self, messages: list[Message], **asked: Any
     ) -> AsyncIterator[ModelResponse]:
         request = _Request(self, messages, asked)
-        while True:
-            try:
-                view = await request.aview()
-                async for one in super().ainvoke_stream(messages=view, **asked):
-                    request.is_last = True
-                    yield one
-            except ModelProviderError as error:
-                request.fold_after(error)
-            else:
-                yield request.kept(ModelResponse())
-                return
+        stream = super().ainvoke_stream
+
+        async def ask() -> AsyncIterator[ModelResponse]:
+            return stream(messages=await request.aview(), **asked)
+
+        async with aclosing(request.refusals.stream(ask)) as pieces:
+            async for one in pieces:
+                yield one
+        yield request.kept(ModelResponse())

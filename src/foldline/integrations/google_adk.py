@@ -90,6 +90,5 @@ class FoldlinePlugin(BasePlugin):
             ],
         )
         held.update(new_reduction(held, reduced.state, key))
-        refusals.sent = reduced.event.reduced_tokens
-        view: Any = reduced.messages
+        view: Any = refusals.shown(reduced)
         request.contents = _View(view, contents, refusals)

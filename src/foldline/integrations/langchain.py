@@ -22,7 +22,7 @@ from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect
 from foldline.guests import GuestView, kept_reduction, new_reduction
-from foldline.guests.refusals import Refusals
+from foldline.guests.refusals import Refusals, is_too_long
 from foldline.integrations.langchain_messages import LangChainCodec, reported_usage
 
 
@@ -66,14 +66,13 @@ class FoldlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ExtendedModelResponse[Any]:
         """Ask the model with the view; while it refuses that as too long, again after a fold."""
-        facts, refusals, window = _facts(request), Refusals(), _window(request)
+        facts, refusals = _facts(request), Refusals(_is_too_long)
+        window = _window(request)
         while True:
-            reduced = self._view.reduce_sync(_said(request), window=window, **facts)
-            try:
-                return _kept(request, handler(_shown(request, reduced)), reduced)
-            except ContextOverflowError:
-                if not _is_retried(facts, reduced, refusals):
-                    raise
+            reduced = self._view.reduce_sync(_said(request), window=window, **refusals.over(facts))
+            shown = _shown(request, refusals.shown(reduced))
+            with refusals.asking():
+                return _kept(request, handler(shown), reduced)
 
     async def awrap_model_call(
         self,
@@ -81,14 +80,13 @@ class FoldlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ExtendedModelResponse[Any]:
         """Ask the model with the view; while it refuses that as too long, again after a fold."""
-        facts, refusals, window = _facts(request), Refusals(), _window(request)
+        facts, refusals = _facts(request), Refusals(_is_too_long)
+        window = _window(request)
         while True:
-            reduced = await self._view.reduce(_said(request), window=window, **facts)
-            try:
-                return _kept(request, await handler(_shown(request, reduced)), reduced)
-            except ContextOverflowError:
-                if not _is_retried(facts, reduced, refusals):
-                    raise
+            reduced = await self._view.reduce(_said(request), window=window, **refusals.over(facts))
+            shown = _shown(request, refusals.shown(reduced))
+            with refusals.asking():
+                return _kept(request, await handler(shown), reduced)
 
 
 def _said(request: ModelRequest[Any]) -> list[BaseMessage]:
@@ -122,19 +120,15 @@ def _outputs(format: Any) -> list[object]:
     return [one.json_schema for one in ToolStrategy(getattr(format, "schema", format)).schema_specs]
 
 
-def _is_retried(
-    facts: RequestOptions, reduced: ReducedHistory[BaseMessage], refusals: Refusals
-) -> bool:
-    """Whether to ask again after *reduced* was refused, with what *facts* say from now on."""
-    facts["state"] = reduced.state
-    facts["overrides"] = refusals.after(reduced.event.reduced_tokens)
-    return facts["overrides"] is not None
+def _is_too_long(error: Exception) -> bool:
+    # What a partner package raises may have words of its own.
+    return isinstance(error, ContextOverflowError) or is_too_long(error)
 
 
-def _shown(request: ModelRequest[Any], reduced: ReducedHistory[BaseMessage]) -> ModelRequest[Any]:
+def _shown(request: ModelRequest[Any], view: list[BaseMessage]) -> ModelRequest[Any]:
     own = request.system_message
-    view: Any = [one for one in reduced.messages if one is not own]
-    return request.override(messages=view)
+    messages: Any = [one for one in view if one is not own]
+    return request.override(messages=messages)
 
 
 def _kept(

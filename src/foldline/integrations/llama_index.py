@@ -1,6 +1,6 @@
 """A memory and a wrapper of the model for LlamaIndex."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, LLMMetadata
@@ -62,8 +62,7 @@ class FoldlineLLM(FunctionCallingLLM):
                 messages, state=state, tools=tools, overrides=refusals.overrides
             ),
         )
-        refusals.sent = reduced.event.reduced_tokens
-        return reduced.messages
+        return refusals.shown(reduced)
 
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
         """Ask with the view; while it is refused as too long, again after a fold."""
@@ -96,17 +95,12 @@ class FoldlineLLM(FunctionCallingLLM):
         """Ask as `chat` does, before the first piece."""
         tools, refusals = kwargs.pop(_SCHEMAS, ()), Refusals()
 
-        async def pieces() -> AsyncIterator[Any]:
-            """Yield the pieces of the answer."""
-            while True:
-                view = await self._shown(messages, tools, refusals)
-                with refusals.asking():
-                    async for one in await self._llm.astream_chat(view, **kwargs):
-                        refusals.is_over = True
-                        yield one
-                    return
+        async def ask() -> Any:
+            """Return the stream of one attempt."""
+            view = await self._shown(messages, tools, refusals)
+            return await self._llm.astream_chat(view, **kwargs)
 
-        return pieces()
+        return refusals.stream(ask)
 
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
         """Ask as it is: a prompt is no conversation."""

@@ -136,6 +136,10 @@ class FoldlineModel(Model):
 
     async def _shown(self, asked: dict[str, Any], refusals: Refusals) -> dict[str, Any]:
         """Return what is *asked* with the view as its input, a smaller one after *refusals*."""
+        if asked.get("conversation_id") or asked.get("previous_response_id"):
+            # OpenAI has the rest: without their calls, results of tools would be left out.
+            refusals.is_over = True
+            return asked
         reduced = await _reduced(
             self._reducer,
             self._session,
@@ -144,8 +148,7 @@ class FoldlineModel(Model):
             tools=_schemas(asked["tools"], asked["handoffs"], asked["output_schema"]),
             overrides=refusals.overrides,
         )
-        refusals.sent = reduced.event.reduced_tokens
-        return {**asked, "input": _sendable(reduced.messages)}
+        return {**asked, "input": _sendable(refusals.shown(reduced))}
 
     async def get_response(self, *given: Any, **options: Any) -> ModelResponse:
         """Ask with the view; while it is refused as too long, again after a fold."""
@@ -155,16 +158,15 @@ class FoldlineModel(Model):
             with refusals.asking():
                 return await self._model.get_response(**shown)
 
-    async def stream_response(self, *given: Any, **options: Any) -> AsyncIterator[Any]:
+    def stream_response(self, *given: Any, **options: Any) -> AsyncIterator[Any]:
         """Ask as `get_response` does, before the first piece of the answer."""
         asked, refusals = dict(zip(_ASKED, given, strict=False), **options), Refusals()
-        while True:
-            shown = await self._shown(asked, refusals)
-            with refusals.asking():
-                async for one in self._model.stream_response(**shown):
-                    refusals.is_over |= one.type not in _OPENINGS
-                    yield one
-                return
+
+        async def ask() -> Any:
+            """Return the stream of one attempt."""
+            return self._model.stream_response(**await self._shown(asked, refusals))
+
+        return refusals.stream(ask, openings=_OPENINGS)
 
     async def close(self) -> None:
         """Close the model."""

@@ -9,12 +9,12 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 from pydantic_ai.models import Model, ModelRequestContext
 
+from foldline.agent.arguments import RequestOptions
 from foldline.agent.reducer import HistoryReducer
 from foldline.guests import AnsweredReductions, GuestView
 from foldline.guests.refusals import Refusals
 from foldline.integrations.pydantic_ai_messages import PydanticAICodec
 from foldline.providers.book import window_of_model
-from foldline.reduction.state import HistoryReductionState
 
 
 # What asks for another attempt; a release without it raises every refusal.
@@ -41,7 +41,6 @@ class FoldlineCapability(AbstractCapability[Any]):
         self._view: GuestView[ModelMessage] = GuestView(self.reducer, PydanticAICodec())
         self._made: dict[str, str] = {}
         self._refusals = Refusals()
-        self._state: HistoryReductionState | None = None
 
     async def for_run(self, ctx: RunContext[Any]) -> "FoldlineCapability":
         """Return what keeps the reduction of one run until it is answered."""
@@ -68,16 +67,11 @@ class FoldlineCapability(AbstractCapability[Any]):
         output = parameters.output_object
         if getattr(request_context, "attempt", 1) == 1:
             self._refusals = Refusals()
-        again = self._refusals.overrides
-        reduced = await self._view.reduce(
-            messages,
-            window=_window(request_context.model),
-            # An attempt goes on from the fold of the one that was refused.
-            state=kept.state if again is None else self._state,
-            overrides=again,
-            usage=(answers[-1].usage.input_tokens or None) if answers else None,
-            instructions=asked[-1] if asked else None,
-            tools=[
+        facts: RequestOptions = {
+            "state": kept.state,
+            "usage": (answers[-1].usage.input_tokens or None) if answers else None,
+            "instructions": asked[-1] if asked else None,
+            "tools": [
                 {
                     "name": one.name,
                     "description": one.description,
@@ -86,14 +80,15 @@ class FoldlineCapability(AbstractCapability[Any]):
                 for one in (*parameters.function_tools, *parameters.output_tools)
             ]
             + ([] if output is None or parameters.output_tools else [output.json_schema]),
-        )
-        self._made, self._state = kept.new(reduced.state), reduced.state
-        self._refusals.sent = reduced.event.reduced_tokens
+        }
+        window, again = _window(request_context.model), self._refusals.over(facts)
+        reduced = await self._view.reduce(messages, window=window, **again)
+        self._made = kept.new(reduced.state)
         if self._made and getattr(request_context, "streaming", False):
             # `run_stream` keeps the answer as it came, without what is added to it afterwards.
             messages[-1].metadata = {**(messages[-1].metadata or {}), **self._made}
             self._made = {}
-        return replace(request_context, messages=reduced.messages)
+        return replace(request_context, messages=self._refusals.shown(reduced))
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse

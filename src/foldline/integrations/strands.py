@@ -12,7 +12,6 @@ from foldline.guests import kept_reduction, new_reduction
 from foldline.guests.refusals import Refusals
 from foldline.integrations.bedrock import ConverseView
 from foldline.integrations.strands_messages import StrandsCodec
-from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 
 
@@ -28,8 +27,7 @@ class FoldlineConversationManager(ConversationManager):
         super().__init__()
         self._view = ConverseView(reducer, StrandsCodec())
         self._state: HistoryReductionState | None = None
-        self._refusals, self._sent = Refusals(), 0
-        self._again: AgentRunConfig | None = None
+        self._refusals = Refusals()
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
         """Join the agent: its middleware gets a copy of the messages before each call."""
@@ -45,9 +43,9 @@ class FoldlineConversationManager(ConversationManager):
             blocks: Any = [{"text": given}] if isinstance(given, str) else given
             prompt = "\n".join(block.get("text", "") for block in blocks)
         messages: Any = context.messages
-        again, self._again = self._again, None
+        again, self._refusals.overrides = self._refusals.overrides, None
         if again is None:
-            self._refusals = Refusals()
+            self._refusals.begin()
         reduced = await self._view.reduce(
             messages,
             state=self._state,
@@ -55,20 +53,19 @@ class FoldlineConversationManager(ConversationManager):
             instructions=prompt,
             tools=[dict(one) for one in context.tool_specs],
         )
-        self._state, self._sent = reduced.state, reduced.event.reduced_tokens
-        view: Any = reduced.messages
+        self._state = reduced.state
+        view: Any = self._refusals.shown(reduced)
         return context.replace(messages=view)
 
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:
         """Change nothing: what the model is shown is decided at each call."""
-        self._again = None
+        self._refusals.overrides = None
 
     def reduce_context(self, agent: Agent, e: Exception | None = None, **kwargs: Any) -> None:
         """Fold before the next call, whatever the counts; raise *e* if that was not enough."""
         if e is None:
-            self._refusals = Refusals()
-        self._again = self._refusals.after(self._sent)
-        if e is not None and self._again is None:
+            self._refusals.begin()
+        if not self._refusals.fold() and e is not None:
             raise e
 
     def get_state(self) -> dict[str, Any]:

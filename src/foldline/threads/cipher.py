@@ -105,7 +105,6 @@ class Vault:
     """
 
     def __init__(self, *ciphers: Cipher) -> None:
-        # The first one writes, and each reads what it has written.
         self._ciphers = ciphers
         self._cipher = ciphers[0] if ciphers else None
         self.encrypts = bool(ciphers)

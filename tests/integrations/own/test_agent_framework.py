@@ -68,6 +68,32 @@ def test_all_that_a_request_has_beside_its_messages_is_counted() -> None:
     assert heard.parts == ["INSTRUCTED", "TOOLED", "FORMED"]
 
 
+class Held(Scripted):
+    """Keeps the conversation itself, as a client of OpenAI does unless it is told not to."""
+
+    def _inner_get_response(self, *, messages: Any, **_: Any) -> Any:
+        self.asked.append([content.type for one in messages for content in one.contents])
+        call = Content.from_function_call("c1", "peek", arguments='{"room": 1}')
+        said = call if len(self.asked) == 1 else "It has two chairs."
+
+        async def answer() -> ChatResponse:
+            return ChatResponse(messages=[Theirs("assistant", [said])], conversation_id="resp_1")
+
+        return answer()
+
+
+def test_what_goes_on_from_an_answer_that_the_service_has_is_sent_as_it_is() -> None:
+    """Its calls are there, so that the results of tools alone would be no conversation."""
+    model = Held()
+    shown = FoldlineChatMiddleware(HistoryReducer())
+    agent: Any = Agent(model, tools=[tool(peek)], middleware=[shown])
+
+    answer = asyncio.run(agent.run("Hi", session=AgentSession()))
+
+    assert answer.text == "It has two chairs."
+    assert model.asked == [["text"], ["function_result"]]
+
+
 class Tiny(Scripted):
     """Refuses as a client of the framework does what has too many tokens."""
 

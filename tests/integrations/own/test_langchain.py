@@ -18,6 +18,7 @@ from foldline.guests import GuestView
 from foldline.integrations.langchain import FoldlineMiddleware
 from foldline.integrations.langchain_messages import LangChainCodec
 from foldline.reduction.config import HistoryReductionConfig
+from tests.integrations import refused
 from tests.integrations.counted import ANSWER, RULES, Heard, Room, peek
 from tests.integrations.golden import make_reducer
 from tests.integrations.players.langchain_script import Scripted
@@ -180,33 +181,37 @@ def test_all_that_a_request_has_beside_its_messages_is_counted(form: Any) -> Non
 
 
 class Tiny(Scripted):
-    """Refuses what has more than 2,000 tokens."""
+    """Refuses what has more than 2,000 tokens, with an error of an SDK that LangChain passes on."""
 
     def _generate(self, messages: Any, *_: Any, **__: Any) -> Any:
         if sum(len(one.text) for one in messages) > 8_000:
             self.asked.append(list(messages))
-            raise ContextOverflowError
+            raise refused.too_long()
         return super()._generate(messages)
 
 
+@pytest.mark.parametrize("keeps", [False, True])
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_long_conversation_goes_on_with_a_model_of_a_far_smaller_window(is_async: bool) -> None:
+def test_a_long_conversation_goes_on_with_a_model_of_a_far_smaller_window(
+    is_async: bool, keeps: bool
+) -> None:
     """It is folded until the model takes it, and the next turn begins from there."""
     model: Any = Tiny(answers=[AIMessage("It has two chairs.")] * 2, asked=[])
     shown = FoldlineMiddleware(HistoryReducer())
-    agent: Any = create_agent(model, middleware=[shown], checkpointer=InMemorySaver())
+    saver = InMemorySaver() if keeps else None
+    agent: Any = create_agent(model, middleware=[shown], checkpointer=saver)
     thread: Any = {"configurable": {"thread_id": "house"}}
     said = [
         one
         for n in range(200)
         for one in (HumanMessage(f"Room {n}? " * 9), AIMessage(f"{n} chairs and a table. " * 20))
     ]
-    for messages in (said, []):
-        asked = {"messages": [*messages, HumanMessage("And the last?")]}
-        if is_async:
-            asyncio.run(agent.ainvoke(asked, thread))
-        else:
-            agent.invoke(asked, thread)
+    for _ in range(2):
+        asked = {"messages": [*said, HumanMessage("And the last?")]}
+        made = (
+            asyncio.run(agent.ainvoke(asked, thread)) if is_async else agent.invoke(asked, thread)
+        )
+        said = [] if keeps else made["messages"]
 
     sizes = [sum(len(one.text) for one in asked) // 4 for asked in model.asked]
     assert len(sizes) == 5

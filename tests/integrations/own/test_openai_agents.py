@@ -364,6 +364,30 @@ def test_what_the_model_refuses_as_too_long_is_folded(has_session: bool, streams
     refused.check(model.asked)
 
 
+@pytest.mark.parametrize("held", ["conversation_id", "previous_response_id"])
+def test_what_goes_on_from_an_answer_that_openai_has_is_sent_as_it_is(held: str) -> None:
+    """Its calls are there, so that the results of tools alone would be no conversation."""
+    model = Scripted()
+    model.answers = [Message.assistant("It has two chairs.")]
+    result = {"type": "function_call_output", "call_id": "c1", "output": "two chairs"}
+    asked: dict[str, Any] = {"system_instructions": None, "input": [result], held: "r1"}
+
+    asyncio.run(FoldlineModel(model, HistoryReducer()).get_response(**asked))
+
+    assert model.asked == [(None, [result])]
+
+
+def test_what_openai_refuses_of_a_conversation_that_it_has_is_the_callers() -> None:
+    """Nothing of it is there to fold."""
+    model, said = Tiny(), [{"role": "user", "content": refused.answer(1) * 40}]
+    asked: dict[str, Any] = {"input": said, "previous_response_id": "r1"}
+
+    with pytest.raises(refused.BadRequestError):
+        asyncio.run(FoldlineModel(model, HistoryReducer()).get_response(**asked))
+
+    assert len(model.asked) == 1
+
+
 def test_what_is_no_model_is_refused_at_once() -> None:
     """A name is made a model by the SDK."""
     name: Any = "gpt-5.2"
