@@ -306,8 +306,8 @@ what begins as a summary may end as an answer
 + if False:
 
 reduction/contract.py: reduction/test_rules.py
-a rule may be turned round
-- or (not (is_banned or tells_of_text(folded(unit))) and said.rules.are_turned_by(unit))
+a ban may be lifted
+- or (not (is_banned or tells_of_text(folded(unit))) and said.rules.are_lifted_by(unit))
 + or False
 what stands under a ban is an order
 - is_banned = said.rules.are_listed_under(unit)
@@ -324,11 +324,8 @@ two negations are one
 - demands=(denied + without) % 2 == 0,
 + demands=denied + without == 0,
 what happened is a rule
-- and (wish or not _HAPPENED(_main_part(part)))
-+ and True
-a wish cannot be changed
-- if is_wish or not (is_about_all and _shared(self.plain, other.plain)):
-+ if not (is_about_all and _shared(self.plain, other.plain)):
+- if len(found.stems) >= _LEAST and (wish or not _HAPPENED(_main_part(part))):
++ if len(found.stems) >= _LEAST:
 
 reduction/contract.py: reduction/test_planted.py
 what a tool tells a model is a fact

@@ -1,10 +1,9 @@
 """
-Whether a statement turns a rule of the user round.
+Whether a statement permits what the user has ruled out.
 
-A rule is read clause by clause, for what decides which way it goes: whether it is denied, what it depends
-on, what comes first, and whether something is the only one or the one left out. A statement in the words
-of a rule that goes the other way turns it round, unless somebody said it so. Who tells what happened
-restates no rule.
+A rule is read clause by clause, for whether it is denied or permitted, and whether somebody has to be asked
+before. A statement in the words of a rule that permits it, or does without asking, turns the rule round,
+unless somebody said it so. Who tells what happened restates no rule.
 """
 
 import re
@@ -13,7 +12,6 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from foldline.reduction.commands import is_lasting
 from foldline.reduction.meaning import KIND, negations, stems_in
 from foldline.reduction.provenance import folded
 from foldline.reduction.statements import statements
@@ -25,11 +23,6 @@ _CHECK = (
 )
 _CHECKS = re.compile(rf"\b{_CHECK}")
 _CHECKS_UNSPACED = re.compile("確認|許可|承認|相談|同意|批准|询问")
-# What is denied of the others is said of the one.
-_OTHERS = re.compile(
-    r"\b(?:not only|nicht nur|no problem)\b|\b(?:nobody|no one|nothing|none|anybody|anyone|anything|niemand\w*|nichts) (?:else|but|other|anderes?)\b"
-    r"|\b(?:no|not) (?:later|more|longer|less|fewer) than\b"
-)
 _WITHOUT = r"without|ohne|sans|senza|unless|except (?:if|when)|es sei denn|sin(?= (?:que|la|el|mi|tu|su|\w+[aei]r\b))"
 _UNTIL = r"before|until|till|bevor|bis|ehe|avant|antes|hasta"
 _CONDITION = re.compile(
@@ -37,16 +30,6 @@ _CONDITION = re.compile(
 ).search
 _IS_WITHOUT = re.compile(rf"\b(?:{_WITHOUT}|(?:{_UNTIL}) (?:[^\s,]+ ){{0,3}}(?=ask\b))").findall
 _IS_UNTIL = re.compile(rf"\b(?:{_UNTIL})\b").findall
-_ORDER = re.compile(
-    r"(?P<not>\b(?:not|nicht) )?\b(?:(?P<before>before|until|prior to|bevor|vor|ehe|avant|antes)|(?P<after>after|once|following|nachdem|nach|sobald|après))\b"
-).search
-_SEQUENCE = re.compile(
-    r"\b(?:first|(?:zu)?erst),? ([^.\n]{4,120}?),? (?:and |und )?(?:then|dann|danach)\b|\b(?:first|zuerst),? and\b|,? (?:and|und) (?:then|dann)\b"
-)
-_AFTER_THAT = re.compile(r"\b(?:after (?:that|it|this)|afterwards|danach)\b")
-_IS_FIRM = re.compile(r"\b(?:must|every|each|muss|müssen|jede[nrsm]?)\b|必ず|常に").search
-_ONLY = re.compile(r"\b(?:only|solely|exclusively|nur|ausschließlich)\b|だけ|のみ|只").search
-_EXCEPT = re.compile(r"\b(?:except|other than|apart from|but not|außer)\b|以外|除了").search
 # What happened, and how somebody tells it; who allows or wants something tells of what is to be.
 _HAPPENED = re.compile(
     r"\b(?:was|were|been|has|have|had|did|wurden?|worden|war|waren|hat|haben)\b(?! (?:to|zu)\b)|\b(?:already|yet|bereits|schon)\b"
@@ -58,6 +41,7 @@ _WANTS = re.compile(
     r"|decided|will|wollte|möchte|bat|sagte|erlaubt|gebeten|pidió|quiere|veut|demande)\b(?: (?:the )?assistant\b)?(?: (?:that|to|for|it|dass))?"
     r"|(?:と|ように|よう)(?:述べ|言っ|指示|依頼|希望|求め)\w*"
 ).search
+_ALLOWS = re.compile("allow|permit|agree|erlaub").search
 _PERMITS = re.compile(
     r"\b(?:may|can|allow\w*|permit\w*|fine|okay|ok|welcome|free to|darf|dürfen|kann|erlaubt|puede|peut)\b|(?:ても?|で)(?:よい|良い|いい)|許可|可能"
 ).search
@@ -68,7 +52,6 @@ _LABEL = re.compile(r"[\W_]*[^:\n]{1,40}:").match
 _BAN = re.compile(r"[\W_]{0,12}[\w'’]{1,20}(?: [\w'’]{1,20})?[*_]{0,3}:").match
 _NAMES = re.compile(r"(?<![\w./-])/?[\w-]{1,60}(?:[./][\w-]{1,60}){1,12}")
 _IS_REASON = re.compile(r"(?:so that|because|since|weil|damit|denn)\b|.*(?:ので|から)\Z").match
-_AND = re.compile(r"(?:and|und|y|et)\s").match
 _LEAST = 2
 _SAME = 0.66
 
@@ -88,65 +71,50 @@ class _Clause(Struct, frozen=True, kw_only=True):
     demands: bool = False
     """Whether that has to be, and is not left out."""
 
-    first: frozenset[str] = frozenset()
-    later: frozenset[str] = frozenset()
-    scope: str = ""
-
-    is_firm: bool = False
-    """Whether it holds for good."""
+    @property
+    def frees(self) -> bool:
+        """Whether it permits something, or does it without asking."""
+        return (self.permits and not self.is_denied) or ("ask" in self.depends and not self.demands)
 
     def agrees(self, other: "_Clause") -> bool | None:
         """Whether a clause about the same goes the same way; None if that cannot be told."""
-        if self.first & other.later and self.later & other.first:
-            return False
-        if self.first & other.first and self.later & other.later:
-            return True
-        if self.scope and other.scope:
-            return self.scope == other.scope
+        if self.depends & other.depends:
+            return self.demands == other.demands
         if self.depends or other.depends:
-            return self._agrees_if(other)
+            # What is permitted without something is permitted; what may be with a check is not.
+            is_free = self.permits if not self.depends else not (self.is_denied or self.demands)
+            return False if is_free and other.is_denied else None
         is_about_all = _shared(self.stems, other.stems) == len(self.stems)
-        # A wish may have been changed by another.
-        is_wish = self.is_denied and not (other.is_denied or other.is_firm)
-        if is_wish or not (is_about_all and _shared(self.plain, other.plain)):
+        # A name alone is no rule.
+        if not (is_about_all and _shared(self.plain, other.plain)):
             return None
         return self.is_denied == other.is_denied
 
-    def _agrees_if(self, other: "_Clause") -> bool | None:
-        if self.depends & other.depends:
-            return self.demands == other.demands
-        # What is permitted without something is permitted; what may be with a check is not.
-        is_free = self.permits if not self.depends else not (self.is_denied or self.demands)
-        return False if is_free and other.is_denied else None
-
 
 class _Text:
-    """A text of the conversation, of which no more is read than has words in common with a clause."""
+    """A text of the conversation, which is read once it has words in common with a clause."""
 
     def __init__(self, text: str, *, rules: bool) -> None:
         self.rules = rules
         self._text = text
-        self._clauses: dict[str, list[_Clause]] = {}
 
-    def clauses(self, words: frozenset[str], least: float) -> Iterator[tuple[_Clause, bool]]:
-        """Yield the clauses that may have *least* of *words*, and whether each rules."""
-        if len(words & self._words) < least:
-            return
-        for part, held in self._parts:
-            if len(words & held) < least:
-                continue
-            if part not in self._clauses:
-                self._clauses[part] = [*_clauses(part)]
-            rules = self.rules and not part.rstrip().endswith(("?", "？"))
-            yield from ((one, rules) for one in self._clauses[part])
+    def has_of(self, words: frozenset[str], least: float) -> bool:
+        """Whether a clause of it may have *least* of *words*."""
+        return len(words & self._words) >= least
 
     @cached_property
     def _words(self) -> frozenset[str]:
-        return _words(self._text)
+        # A check is read as "ask".
+        return _with_kinds(stems_in(folded(self._text))) | {"ask"}
 
     @cached_property
-    def _parts(self) -> list[tuple[str, frozenset[str]]]:
-        return [(part, _words(part)) for part in statements(self._text)]
+    def clauses(self) -> list[tuple[_Clause, bool]]:
+        """Its clauses, and whether each rules: a question does not."""
+        return [
+            (one, self.rules and not part.rstrip().endswith(("?", "？")))
+            for part in statements(self._text)
+            for one in _clauses(part)
+        ]
 
 
 class Rules:
@@ -162,9 +130,9 @@ class Rules:
         """Whether *label* stands above what must not be."""
         return bool(negations(folded(label).replace("_", " ")))
 
-    def are_turned_by(self, statement: str) -> bool:
-        """Whether *statement* says the contrary of what was last ruled, and nobody said it so since."""
-        return any(self._is_turned(one) for one in _clauses(statement))
+    def are_lifted_by(self, statement: str) -> bool:
+        """Whether *statement* permits what was last ruled out, and nobody has since."""
+        return any(one.frees and self._is_lifted(one) for one in _clauses(statement))
 
     @classmethod
     def are_labelled_in(cls, statement: str) -> bool:
@@ -172,29 +140,23 @@ class Rules:
         label = _BAN(statement)
         return label is not None and cls.are_listed_under(label[0])
 
-    def _is_turned(self, one: _Clause) -> bool:
+    def _is_lifted(self, one: _Clause) -> bool:
         if not any(one.agrees(rule) is False for rule, rules in _about(one, self._rules) if rules):
             return False
-        is_turned = False
+        is_lifted = False
         for rule, rules in _about(one, self._said):
             agrees = one.agrees(rule)
             if agrees or (rules and agrees is False):
-                is_turned = not agrees
-        return is_turned
+                is_lifted = not agrees
+        return is_lifted
 
 
 def _about(one: _Clause, texts: Iterable[_Text]) -> Iterator[tuple[_Clause, bool]]:
     least = max(_LEAST, _SAME * len(one.stems))
     words = _with_kinds(one.stems)
     for text in texts:
-        for each in text.clauses(words, least):
-            if _shared(one.stems, each[0].stems) >= least:
-                yield each
-
-
-def _words(text: str) -> frozenset[str]:
-    """Return all that clauses of *text* can have in common with others; a check is read as "ask"."""
-    return _with_kinds(stems_in(folded(text))) | {"ask"}
+        if text.has_of(words, least):
+            yield from (each for each in text.clauses if _shared(one.stems, each[0].stems) >= least)
 
 
 def _with_kinds(stems: frozenset[str]) -> frozenset[str]:
@@ -210,63 +172,43 @@ def _shared(stems: frozenset[str], others: frozenset[str]) -> int:
 
 
 def _clauses(statement: str) -> Iterator[_Clause]:
-    text = _AFTER_THAT.sub(" ", folded(statement))
-    text = _SEQUENCE.sub(lambda found: f"{found[1] or ''} before ", text)
-    wish = _WANTS(text)
+    said = folded(statement)
+    wish = _WANTS(said)
     text = _CHECKS_UNSPACED.sub(
-        " ask ", _CHECKS.sub("ask", text[: wish.start()] + text[wish.end() :] if wish else text)
+        " ask ", _CHECKS.sub("ask", said[: wish.start()] + said[wish.end() :] if wish else said)
     )
-    was_denied = False
+    # Who does something once the user has agreed has not been allowed to.
+    is_allowed = (
+        wish is not None and bool(_ALLOWS(wish[0])) and not _CONDITION(said[: wish.start()])
+    )
     label = _LABEL(text)
     if label and negations(label[0]):
         return
     for part in _BETWEEN(text):
         if _IS_REASON(part):
             continue
-        found = _clause(_OTHERS.sub("only", part))
-        # What is denied before it may be denied with it.
-        is_in_doubt = was_denied and _AND(part) is not None and not found.is_denied
-        was_denied = found.is_denied
-        if (
-            len(found.stems) >= _LEAST
-            and not is_in_doubt
-            and (wish or not _HAPPENED(_main_part(part)))
-        ):
+        found = _clause(part, is_allowed=is_allowed)
+        if len(found.stems) >= _LEAST and (wish or not _HAPPENED(_main_part(part))):
             yield found
 
 
 def _main_part(clause: str) -> str:
-    at = min((found.start() for one in (_CONDITION, _ORDER) if (found := one(clause))), default=0)
-    return clause[:at] or clause
+    condition = _CONDITION(clause)
+    return (condition and clause[: condition.start()]) or clause
 
 
-def _clause(text: str) -> _Clause:
+def _clause(text: str, *, is_allowed: bool) -> _Clause:
     denied = len(negations(text))
-    condition, order = _CONDITION(text), _ORDER(text)
+    condition = _CONDITION(text)
     without = len(_IS_WITHOUT(text)) or (bool(denied) and len(_IS_UNTIL(text)))
     depends = frozenset(("ask",) if re.search(r"\bask\b", text) else ())
     if condition:
         depends |= stems_in(text[condition.end() :])
-    first = later = frozenset[str]()
-    if order:
-        before, after = text[: order.start()], text[order.end() :]
-        if not before.strip():
-            after, _, before = after.partition(",")
-        first, later = stems_in(before), stems_in(after)
-        # What is not done until something else is, comes after it.
-        is_denied = order["not"] or (_IS_UNTIL(text) and negations(before))
-        if bool(order["after"]) != bool(is_denied):
-            first, later = later, first
-    scope = "except" if _EXCEPT(text) else "only" if _ONLY(text) else ""
     return _Clause(
         stems=stems_in(text),
         plain=stems_in(_NAMES.sub(" ", text)),
         is_denied=denied % 2 == 1,
-        permits=_PERMITS(text) is not None,
+        permits=is_allowed or _PERMITS(text) is not None,
         depends=depends,
         demands=(denied + without) % 2 == 0,
-        first=first,
-        later=later,
-        scope=scope,
-        is_firm=bool(scope) or is_lasting(text) or _IS_FIRM(text) is not None,
     )
