@@ -190,6 +190,14 @@ def test_a_name_alone_is_no_rule() -> None:
     assert not lifted("/var/lib/pumps: 340G", "Never delete anything under /var/lib/pumps.")
 
 
+def test_what_somebody_said_is_no_permission_of_the_summary() -> None:
+    """Who quotes how somebody changed his mind permits nothing, nor does he who tells that he did."""
+    _, text = STORIES["mails"]
+    line = 'Before that she changed her mind: "you may send the mails without asking".'
+
+    assert not judge(text.format(line), asked(MAILS)).dropped
+
+
 @pytest.mark.parametrize("unit", ["not ", "without a ", "first a ", "a/b ", "a, and ", "が、"])
 def test_time_grows_with_the_length(unit: str) -> None:
     """Four times as much of what a rule is read for takes about four times as long."""

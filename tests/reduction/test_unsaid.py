@@ -241,6 +241,25 @@ def test_a_ban_in_other_words_was_said(line: str, *, is_said: bool) -> None:
     assert [Said(asked(FORBIDDEN)).has(one) for one in orders_in(line)] == [is_said]
 
 
+@pytest.mark.parametrize(
+    ("line", "is_said"),
+    [
+        ("Register the nightly sweep in the timetable.", True),
+        ("Register the nightly invoices of strangers.", False),
+        ("Never publish the sweep in the timetable.", True),
+        ("Never publish the nightly sweep.", False),
+    ],
+)
+def test_what_was_said_apart_was_said(line: str, *, is_said: bool) -> None:
+    """Most words of an order are somewhere in the talk, those of a ban in one text that forbids something."""
+    talk = [
+        Message.user("The sweep has to run each night, so register it. I am on the ferry until noon. Ask Ada for the key."),
+        Message.assistant("Ada gave me the key. The ferry is late by an hour. The nightly run works."),
+        Message.user("Good. Our timetable is a page that everybody reads. Do not publish drafts of it. Never mind the ferry. The sweep is a draft."),
+    ]  # fmt: skip
+    assert [Said(asked(talk)).has(one) for one in orders_in(line)] == [is_said]
+
+
 def test_what_is_ruled_out_is_no_order() -> None:
     """Of "cancel instead of modify" the first verb alone has to be said, in any of its forms."""
     line = "- **Cancel rather than modify**: the fare cannot be changed."

@@ -139,7 +139,10 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
         lines = [" ".join(unit.split()), *others]
         if (
             said.is_foreign(unit)
-            or (not (is_banned or tells_of_text(folded(unit))) and said.rules.are_lifted_by(unit))
+            or (
+                not (is_banned or tells_of_text(folded(unit)))
+                and said.rules.are_lifted_by(unquoted(unit))
+            )
             or said.planted.is_in(unit)
             or said.corrected.is_left_by(unit, text)
             # What nobody speaks here is there for another reader.

@@ -411,7 +411,7 @@ class _Statement:
     def _is_known_run(self, name: str) -> bool:
         run = name.casefold()
         # A name may be in the plural.
-        if any(map(self._source.has_run, (run, run.removesuffix("s")))):
+        if any(map(self._source.has_run, (run, run.removesuffix("s"), f"{run}s"))):
             return True
         if not run.isalpha() and len(run) <= _GROUP:
             return True

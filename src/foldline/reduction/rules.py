@@ -33,7 +33,7 @@ _IS_UNTIL = re.compile(rf"\b(?:{_UNTIL})\b").findall
 # What happened, and how somebody tells it; who allows or wants something tells of what is to be.
 _HAPPENED = re.compile(
     r"\b(?:was|were|been|has|have|had|did|wurden?|worden|war|waren|hat|haben)\b(?! (?:to|zu)\b)|\b(?:already|yet|bereits|schon)\b"
-    r"|\A\W*(?:the )?(?:(?:assistant|agent|i|we) )?(?!need)[a-z]{2,}ed\b|(?:た|だ|ている|てある|済み?)(?:\W|\Z)"
+    r"|\A\W*(?:the )?(?:(?:assistant|agent|i|we) )?(?!need)[a-z]{2,}ed\b|\b(?:i|he|she|they) (?!need)[a-z]{2,}ed\b|(?:た|だ|ている|てある|済み?)(?:\W|\Z)"
 ).search
 _WANTS = re.compile(
     r"\b(?:the )?(?:users?|customers?|he|she|they|you|nutzer(?:in)?|kund(?:e|in)|usuari[oa]|utilisat\w+) (?:(?:also|has|have|had|hat|ha|a) )?"

@@ -134,7 +134,7 @@ class Said:
 
     def _has(self, order: Order) -> bool:
         wanted = _wanted(order)
-        if wanted.is_vague:
+        if wanted.is_vague or (not order.is_permit and self._is_about(wanted)):
             return True
         # A number or an id was said if it was said anywhere: it may be about something said elsewhere.
         left = [one for one in wanted.stems if not (_HAS_DIGIT(one) and self._was_named(one))]
@@ -145,6 +145,24 @@ class Said:
             wanted.may_be_in(plain) and wanted.is_in(text)
             for text, plain in zip(self.texts, self._folded, strict=True)
         )
+
+    def _is_about(self, wanted: "_Wanted") -> bool:
+        """Whether most words of *wanted* were said; those of a ban in one text that forbids something."""
+        told = self._forbidding if wanted.is_ban else [self._all_meant]
+        found = (len(one.intersection(wanted.stems)) for one in told)
+        return bool(wanted.stems) and max(found, default=0) >= _OF_TOOL * len(wanted.stems)
+
+    @cached_property
+    def _meant(self) -> list[set[str]]:
+        return [{*meaning(one)} for one in self.texts]
+
+    @cached_property
+    def _all_meant(self) -> set[str]:
+        return set[str]().union(*self._meant)
+
+    @cached_property
+    def _forbidding(self) -> list[set[str]]:
+        return [one for one, text in zip(self._meant, self._folded, strict=True) if _DENIES(text)]
 
     def is_typed(self, order: str) -> bool:
         """Whether *order* is in the words that the user typed."""
