@@ -128,10 +128,6 @@ _CASE = re.compile(
     r"[\W\d_]*(?:when|whenever|if|before|after|once|until|as|in case|for every|on every|wenn|bevor|nachdem"
     r"|sobald|quand|si|avant|après|cuando|antes|después|quando|se|prima|dopo|когда|если|перед|после)\b"
 ).match
-# Labels of what a summary lists, which tell its reader what to do with it.
-_LABEL = re.compile(
-    r"\A[\W_]*(?:(?:keep in mind|remember|continue with|start with)[*_]*:|(?:do not|don['’]t) (?:redo|repeat)[*_]*:(?=\W*\Z))\W*"
-)
 _SIDES = (
     r"(?:users?|customers?|clients?|humans?|operators?|admin\w*|owner|boss|manager|he|she|they)"
 )
@@ -226,7 +222,7 @@ def is_lasting(said: str) -> bool:
 
 def orders_in(statement: str) -> Iterator[Order]:
     """Yield what *statement* orders and permits; what a page or a file ordered, it may tell."""
-    text, before = _LABEL.sub("", _NO_OBJECTION.sub("allowed", folded(statement).strip())), ""
+    text, before = _NO_OBJECTION.sub("allowed", folded(statement).strip()), ""
     for clause in (_PARTS if _CASE(text) or _COMMAND(text) else _CLAUSES)(text):
         command = _COMMAND(clause)
         found = command or _PERMIT(clause)
