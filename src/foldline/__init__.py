@@ -98,8 +98,7 @@ def __getattr__(name: str) -> object:
         value: object = getattr(import_module(HOMES[name]), name)
         globals()[name] = value
         return value
-    message = f"module 'foldline' has no attribute {name!r}"
-    raise AttributeError(message)
+    raise AttributeError(f"module 'foldline' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -35,8 +35,7 @@ def _named(kind: type | UnionType) -> str:
 def expect_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Raise ConfigError, with the choices and the value, if *value* is none of *choices*."""
     if value not in choices:
-        message = f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}"
-        raise ConfigError(message)
+        raise ConfigError(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}")
 
 
 def expect_whole(name: str, value: object, least: int, *, optional: bool = False) -> None:
@@ -57,22 +56,19 @@ def expect_seconds(name: str, value: object, *, most: float = inf) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most:
         limit = "" if most == inf else f" and at most {most:,}"
-        message = f"{name} must be a number of seconds above 0{limit}, got {value!r}"
-        raise ConfigError(message)
+        raise ConfigError(f"{name} must be a number of seconds above 0{limit}, got {value!r}")
 
 
 def expect_amount(name: str, value: object) -> None:
     """Raise ConfigError if *value*, as `nan`, is no amount of money: a number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
-        message = f"{name} must be a number of US dollars of at least 0, got {value!r}"
-        raise ConfigError(message)
+        raise ConfigError(f"{name} must be a number of US dollars of at least 0, got {value!r}")
 
 
 def expect_share(name: str, value: object) -> None:
     """Raise ConfigError if *value* is no share: above 0 and at most 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        message = f"{name} must be above 0 and at most 1, got {value!r}"
-        raise ConfigError(message)
+        raise ConfigError(f"{name} must be above 0 and at most 1, got {value!r}")
 
 
 def expect_size(name: str, value: object, least: int) -> None:
@@ -81,11 +77,10 @@ def expect_size(name: str, value: object, least: int) -> None:
         return
     size = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
     if not (0 < size <= 1 or (size >= least and size % 1 == 0)):
-        message = (
+        raise ConfigError(
             f"{name} must be a share of the window above 0 and at most 1.0, or a whole number of at "
             f"least {least} tokens, got {value!r}"
         )
-        raise ConfigError(message)
 
 
 def several(name: str, values: Iterable[_Value]) -> tuple[_Value, ...]:
@@ -93,6 +88,5 @@ def several(name: str, values: Iterable[_Value]) -> tuple[_Value, ...]:
     kind: type = type(values)
     # A string and a mapping can be iterated too, but the result was not meant.
     if issubclass(kind, (str, bytes, Mapping)) or not issubclass(kind, Iterable):
-        message = f"{name} must be a list, got {kind.__name__}"
-        raise ConfigError(message)
+        raise ConfigError(f"{name} must be a list, got {kind.__name__}")
     return tuple(values)

@@ -82,7 +82,7 @@ a tool of the original runs a second time
 - waiting.update((call.id, call.name) for call in message.tool_calls)
 + waiting.clear()
 a message in an unknown shape is empty
--         raise FormatError(message)
+-         raise FormatError(f"not a snapshot of a thread: message {index} must have {wanted}")
 -     blocks
 +         contents = []
 +     blocks

@@ -105,8 +105,7 @@ def check_turn_id(turn_id: object) -> None:
     """Raise ConfigError if *turn_id* cannot be the id of a turn; None is no id."""
     expect("turn_id", turn_id, str | None)
     if isinstance(turn_id, str) and not turn_id.strip():
-        message = "turn_id must not be blank"
-        raise ConfigError(message)
+        raise ConfigError("turn_id must not be blank")
     if isinstance(turn_id, str) and len(turn_id) > _LONGEST_ID:
         message = f"turn_id must have at most {_LONGEST_ID} characters, got {len(turn_id):,}"
         raise ConfigError(message)
@@ -303,11 +302,10 @@ class Admission:
         if self._result is not None:
             return "stored"
         left = "it was left for the next message, which has an answer: " if turn.origin else ""
-        message = (
+        raise RunStartError(
             f"nothing waits for an answer as turn {turn.id!r} of thread {thread.id!r}: {left}"
             "send a message under another id"
         )
-        raise RunStartError(message)
 
     def _is_busy(self) -> bool:
         thread, around = self._thread, Hold.around(self._thread)
@@ -315,11 +313,10 @@ class Admission:
             is_first = self._place is None or self._place.is_first
             return thread.is_in_turn or thread.lease is not None or not is_first
         if not around.admits_turns or thread.is_in_turn:
-            message = (
+            raise RunStartError(
                 f"a turn on thread {thread.id!r} cannot wait for another one inside it: give that a "
                 "thread of its own, or let agents answer at once with `agent.respond(history)`"
             )
-            raise RunStartError(message)
         return False
 
     async def _found_open(self, state: AgentLoopState) -> Entry | None:

@@ -137,8 +137,7 @@ class Agent:
         """
         expect("config", config, AgentConfig)
         if config.provider is None:
-            message = "provider must name a model, got None"
-            raise ConfigError(message)
+            raise ConfigError("provider must name a model, got None")
         return cls(
             config.provider,
             name=config.name,
@@ -351,8 +350,7 @@ class Agent:
     def _check_folds(self) -> None:
         own = self._setup.own_reducer
         if own is not None:
-            message = f"{type(own).__name__} cannot fold by hand: it keeps no record"
-            raise ConfigError(message)
+            raise ConfigError(f"{type(own).__name__} cannot fold by hand: it keeps no record")
 
     async def _run(
         self,
@@ -443,8 +441,7 @@ def _made(
     if reducer is not None:
         if config is not None or given is not None:
             name = "history_reduction" if given is None else "summarizer"
-            message = f"{name} must be given to the reducer, or in place of it"
-            raise ConfigError(message)
+            raise ConfigError(f"{name} must be given to the reducer, or in place of it")
         return *_own(reducer, model, observer), None
     chain, opened = given or (), None
     config = config or HistoryReductionConfig()

@@ -127,8 +127,7 @@ def summarizer_chain(given: object, config: HistoryReductionConfig) -> tuple[Sum
     items = enumerate(cast("list[object]", given))
     chain = [_summarizer(one, f"summarizer[{place}]") for place, one in items]
     if config.summarizer_provider is not None and not chain:
-        message = "summarizer_provider is set: pass the summarizer for it as `summarizer`"
-        raise ConfigError(message)
+        raise ConfigError("summarizer_provider is set: pass the summarizer for it as `summarizer`")
     return tuple(chain)
 
 
@@ -145,12 +144,10 @@ def expect_async(
 ) -> None:
     """Raise ConfigError if *given* is no instance of *kind*, or its *method* cannot be awaited."""
     if isinstance(given, type):
-        message = f"{name} must be an instance, got the class {given.__name__}"
-        raise ConfigError(message)
+        raise ConfigError(f"{name} must be an instance, got the class {given.__name__}")
     expect(name, given, kind, hint=hint)
     if _is_blocking(getattr(given, method)):
-        message = f"{type(given).__name__}.{method} must be async"
-        raise ConfigError(message)
+        raise ConfigError(f"{type(given).__name__}.{method} must be async")
 
 
 def _is_blocking(method: object) -> bool:

@@ -59,18 +59,15 @@ def _parts(place: str, given: object) -> tuple[Part, ...]:
         size = path.stat().st_size if is_file else 0
         data = path.read_bytes() if is_file and size <= MAX_FILE_BYTES else b""
     except OSError as error:
-        message = f"{place} cannot be read: {type(error).__name__}: {path}"
-        raise ConfigError(message) from error
+        raise ConfigError(f"{place} cannot be read: {type(error).__name__}: {path}") from error
     if not is_file:
-        message = f"{place} must be the path of a file, got {path}"
-        raise ConfigError(message)
+        raise ConfigError(f"{place} must be the path of a file, got {path}")
     if size > MAX_FILE_BYTES:
         message = f"{place} must have at most {MAX_FILE_BYTES:,} bytes, got {size:,}: {path}"
         raise ConfigError(message)
     modality, mime = _MEDIA.get(path.suffix.lower(), ("", ""))
     if modality and not size:
-        message = f"{place} must not be empty: {path}"
-        raise ConfigError(message)
+        raise ConfigError(f"{place} must not be empty: {path}")
     name = f"[file {path.name}]"
     if modality:
         return TextPart(name), BlobPart(modality, mime, b64encode(data).decode())
@@ -78,5 +75,4 @@ def _parts(place: str, given: object) -> tuple[Part, ...]:
         return (TextPart(f"{name}\n{data.decode('utf-8-sig')}"),)
     except UnicodeDecodeError as error:
         kinds = ", ".join(_MEDIA)
-        message = f"{place} must be text in UTF-8 or one of {kinds}: {path}"
-        raise ConfigError(message) from error
+        raise ConfigError(f"{place} must be text in UTF-8 or one of {kinds}: {path}") from error

@@ -171,16 +171,14 @@ async def _streamed(
                 message = f"{model.name} must stream deltas and a ChatResponse, got {type(piece).__name__}"
                 raise ModelError(message)
     if response is None:
-        message = f"{model.name} ended its stream without a response"
-        raise ModelError(message)
+        raise ModelError(f"{model.name} ended its stream without a response")
     return response
 
 
 def _checked(response: ChatResponse, model: ChatModel) -> ChatResponse:
     # A custom model may return anything, whatever its annotation says.
     if not isinstance(response, ChatResponse):  # pyright: ignore[reportUnnecessaryIsInstance]
-        message = f"{model.name} must return a ChatResponse, got {type(response).__name__}"
-        raise ModelError(message)
+        raise ModelError(f"{model.name} must return a ChatResponse, got {type(response).__name__}")
     name = f"the response of {model.name}"
     try:
         check_fields(name, response, ChatResponse)
@@ -195,8 +193,7 @@ def _checked(response: ChatResponse, model: ChatModel) -> ChatResponse:
     known, service = {""}, response.service_thread_id
     for one in response.messages:
         if one.role != "assistant":
-            message = f"{model.name} must return assistant messages, got role {one.role!r}"
-            raise ModelError(message)
+            raise ModelError(f"{model.name} must return assistant messages, got role {one.role!r}")
         if one.parts:
             own = _with_own_ids(one, known) if one.tool_calls else one
             # What the vendor stores has the ids that it gave.

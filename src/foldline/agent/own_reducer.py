@@ -41,8 +41,7 @@ async def own_view(own: ChatReducer, history: History, budget: Budget) -> Reduce
     for place, one in enumerate(made):
         expect(f"{where}[{place}]", one, Message)
     if not any(one.role != "system" for one in made):
-        message = f"{where} must return a message that is not a system message, got none"
-        raise ConfigError(message)
+        raise ConfigError(f"{where} must return a message that is not a system message, got none")
     # With our defaults and the offline digest, it is made valid, and so that it fits. Its notes name
     # no index: those of what was returned are not those of the thread.
     budget = replace(budget, recall=None)

@@ -32,8 +32,7 @@ class RateLimit(Struct, frozen=True, kw_only=True):
         expect_whole("requests", self.requests, 1, optional=True)
         expect_whole("tokens", self.tokens, 1, optional=True)
         if self.requests is None and self.tokens is None:
-            message = "a rate limit needs requests or tokens, got neither"
-            raise ConfigError(message)
+            raise ConfigError("a rate limit needs requests or tokens, got neither")
 
     def share(self, parts: int) -> "RateLimit":
         """Return what each of so many *parts* may ask, at least one of what is limited."""

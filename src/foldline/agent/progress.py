@@ -136,12 +136,11 @@ class Progress:
                 hold.is_taken = was_taken
                 raise
             except CommitUnknownError as error:
-                message = (
+                raise CommitUnknownError(
                     f"a step of the turn on thread {self.thread.id!r} may or may not be stored. "
                     "Refresh the thread: if your message is missing, send it again; if it has no "
                     "answer, run (or `resume`) without a message; otherwise the turn has ended"
-                )
-                raise CommitUnknownError(message) from error
+                ) from error
             self._rule = None
             self._revision, self._seen = self.thread.head.revision, self._place()
             self.turn = decided.turn or self.turn

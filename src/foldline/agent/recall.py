@@ -89,8 +89,7 @@ class _Wanted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         end = self.message if self.last is None else self.last
         for name, value, least in (("message", self.message, 0), ("last", end, self.message)):
             if not least <= value < length:
-                message = f"{name} must be {least} to {length - 1}, got {value}"
-                raise ConfigError(message)
+                raise ConfigError(f"{name} must be {least} to {length - 1}, got {value}")
         if self.last is not None and self.page != 1:
             message = f"page must be 1 with last, got {self.page}: pages are of one message"
             raise ConfigError(message)
@@ -208,8 +207,7 @@ def recall_tool(*, page_tokens: int | None = None) -> Tool:
 async def _recalled(context: ToolContext, wanted: _Wanted, tokens: int) -> RecalledPage:
     thread = context.thread
     if thread is None:
-        message = "there is no thread to read: the tool runs in an agent"
-        raise ConfigError(message)
+        raise ConfigError("there is no thread to read: the tool runs in an agent")
     if wanted.search and wanted.message is None:
         matches = await thread.search(wanted.search, limit=_SEARCHED)
         plain = [one for one in matches if one.message.role != "system"]
@@ -240,8 +238,7 @@ def _found(
     size = max(1, min(_MOST_FOUND, room // _FOUND_TOKENS))
     page, last = wanted.page, -(-len(matches) // size)
     if not 1 <= page <= last:
-        text = f"page must be 1 to {last} for what was found, got {page}"
-        raise ConfigError(text)
+        raise ConfigError(f"page must be 1 to {last} for what was found, got {page}")
     first = (page - 1) * size
     query, of_page = Query.parse(wanted.search), matches[first : first + size]
     share = max(_LEAST_TOKENS, room // len(of_page)) - 1
@@ -295,8 +292,7 @@ def _page_of(message: Message, wanted: _Wanted, most: int) -> RecalledPage:
     assert number is not None
     pages = list(_pages(_text(message.parts), most))
     if not 1 <= page <= len(pages):
-        text = f"page must be 1 to {len(pages)} for message {number}, got {page}"
-        raise ConfigError(text)
+        raise ConfigError(f"page must be 1 to {len(pages)} for message {number}, got {page}")
     what = f"message {number}, {_speaker(message)}"
     is_last = wanted.last in {None, number}
     after = "" if is_last else f"; then {RECALL}(message={number + 1}, last={wanted.last})"

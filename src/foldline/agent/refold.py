@@ -164,8 +164,7 @@ async def refold(  # noqa: PLR0913 - one name for each thing that bounds it
 def _check(shard: tuple[int, int], limits: Mapping[str, object]) -> None:
     check_limits(limits, RateLimit | Pace)
     if not 0 <= shard[0] < shard[1]:
-        message = f"shard must be (part, of how many), the part from 0 up, got {shard}"
-        raise ConfigError(message)
+        raise ConfigError(f"shard must be (part, of how many), the part from 0 up, got {shard}")
 
 
 async def _every(store: ThreadStore, tenant: str, after: str) -> _Given:

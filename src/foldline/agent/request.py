@@ -197,8 +197,7 @@ def _schema(at: int, given: object) -> str:
         except (TypeError, ValueError, MsgspecError):
             text = ""
     if not text:
-        message = f"tools[{at}] must be a schema as it is sent, got {type(given).__name__}"
-        raise ConfigError(message)
+        raise ConfigError(f"tools[{at}] must be a schema as it is sent, got {type(given).__name__}")
     return text
 
 
@@ -214,8 +213,7 @@ def _reported(usage: object) -> int:
                 expect_whole(f"usage.{one}", tokens, 0)
             return sum(cast("Iterable[int]", counts.values()))
     wanted = "a whole number of at least 0, or a usage with input_tokens or prompt_tokens"
-    message = f"usage must be {wanted}, got {type(usage).__name__}"
-    raise ConfigError(message)
+    raise ConfigError(f"usage must be {wanted}, got {type(usage).__name__}")
 
 
 def _said(usage: object, name: str, default: object = None) -> object:

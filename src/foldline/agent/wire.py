@@ -212,5 +212,4 @@ def _check_kinds(given: Sequence[Any], kind: type, what: str) -> None:
         return
     for index, one in enumerate(given):
         if not isinstance(one, kind):
-            text = f"messages[{index}] must be {what}, got {type(one).__name__}"
-            raise FormatError(text)
+            raise FormatError(f"messages[{index}] must be {what}, got {type(one).__name__}")

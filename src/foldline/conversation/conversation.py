@@ -72,8 +72,7 @@ class Conversation:
         """
         self._agents = _by_name(agents)
         if not self._agents:
-            message = "agents must not be empty"
-            raise ConfigError(message)
+            raise ConfigError("agents must not be empty")
         if orchestrator is None and len(self._agents) > 1:
             message = f"a conversation of {len(self._agents)} agents needs an orchestrator, such as RoundRobin()"
             raise ConfigError(message)
@@ -217,8 +216,7 @@ class Conversation:
         """
         thread = self._thread
         if thread is None:
-            message = "there is nothing to fold yet: send a message first"
-            raise RunStartError(message)
+            raise RunStartError("there is nothing to fold yet: send a message first")
         if agent is not None:
             expect_choice("agent", agent, tuple(self._agents))
         last = [] if agent else await thread.get_messages(last=1)
@@ -282,13 +280,11 @@ def _by_name(given: object) -> Mapping[str, Agent]:
         expect("agent", agent, Agent, hint="`Agent(model)` makes one")
         assert isinstance(agent, Agent)
         if agent.name in by_name:
-            message = f"agents must have different names, got {agent.name} twice"
-            raise ConfigError(message)
+            raise ConfigError(f"agents must have different names, got {agent.name} twice")
         by_name[agent.name] = agent
     for key, name in zip(keys, by_name, strict=False):
         if key != name:
-            message = f"the key of an agent must be its name {name!r}, got {key!r}"
-            raise ConfigError(message)
+            raise ConfigError(f"the key of an agent must be its name {name!r}, got {key!r}")
     return MappingProxyType(by_name)
 
 
@@ -312,6 +308,5 @@ def call_sync(
     if iscoroutine(function):
         function.close()
         example = "call_sync(thread.add_message, message)"
-        message = f"call_sync takes a function and its arguments: {example}"
-        raise ConfigError(message)
+        raise ConfigError(f"call_sync takes a function and its arguments: {example}")
     return PORTAL.run(partial(function, *args, **kwargs), blocks_loop=True)

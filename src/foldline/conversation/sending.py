@@ -156,11 +156,10 @@ class Sending:
         agents = self._agents
         agent = next(iter(agents.values())) if len(agents) == 1 else agents.get(name)
         if agent is None:
-            message = (
+            raise ConfigError(
                 f"thread {self._thread.id!r} has an open run of the agent {name!r}, and the "
                 f"conversation has {', '.join(agents)}: `await thread.abandon_run()` ends it"
             )
-            raise ConfigError(message)
         turn = await agent.resume()
         return OrchestrationResult.of_turn(turn, agent.name, strategy_name="Resume")
 
@@ -188,11 +187,10 @@ class Sending:
         result = await self._asked(orchestrator, options)
         # A custom orchestrator may return anything, whatever its annotation says.
         if not isinstance(result, OrchestrationResult):  # pyright: ignore[reportUnnecessaryIsInstance]
-            message = (
+            raise ConfigError(
                 f"{type(orchestrator).__name__} must return an OrchestrationResult, "
                 f"got {type(result).__name__}"
             )
-            raise ConfigError(message)
         return result
 
     async def _asked(

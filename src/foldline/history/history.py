@@ -324,8 +324,7 @@ class History(Sequence[Message]):
         if not 0 <= place <= len(self._messages):
             if index is not None and 0 < index < self._first:
                 raise MessagesNotLoadedError(index=index, start=self._first)
-            message = f"no prefix of {index} messages in a history of {len(self)}"
-            raise IndexError(message)
+            raise IndexError(f"no prefix of {index} messages in a history of {len(self)}")
         return digest_at(self._chain, self._messages, place)
 
     def tokens(self, start: int = 0, stop: int | None = None) -> int:

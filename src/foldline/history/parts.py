@@ -233,5 +233,4 @@ def _json(name: str, value: object) -> str:
     except (TypeError, ValueError, RecursionError) as error:
         reason = type(error).__name__
     # Outside the handler, since the error may quote what was said.
-    message = f"{name} cannot be written as JSON: {reason}"
-    raise ConfigError(message)
+    raise ConfigError(f"{name} cannot be written as JSON: {reason}")

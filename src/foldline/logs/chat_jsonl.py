@@ -129,8 +129,7 @@ def _check_calls(fields: Object) -> None:
     blocks = map(maybe_object, maybe_list(fields.get("content")))
     signs = (*fields, *(maybe_text(block.get("type")) for block in blocks))
     if (sign := next((one for one in signs if one in _FOREIGN), None)) is not None:
-        message = f"{sign} is {_FOREIGN[sign]}: write calls and results as a vendor does"
-        raise FormatError(message)
+        raise FormatError(f"{sign} is {_FOREIGN[sign]}: write calls and results as a vendor does")
 
 
 def _chat(fields: Object) -> Object:

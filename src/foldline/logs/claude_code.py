@@ -286,8 +286,7 @@ def _plain(content: Any) -> Any:
 
 def _message(line: Object, said: Object, message: Message) -> Message:
     if not message.parts:
-        error = "the message has no content"
-        raise FormatError(error)
+        raise FormatError("the message has no content")
     metadata = scalars(line, _KEPT) | scalars(said, ("model", "stop_reason"))
     return replace(
         message,

@@ -64,8 +64,7 @@ def read_document(data: bytes, *, max_size: int = MAX_SIZE) -> Document:
         try:
             data = b"".join(_members(data, max_size))
         except zlib.error as error:
-            message = "damaged gzip: fetch or write the file again"
-            raise FormatError(message) from error
+            raise FormatError("damaged gzip: fetch or write the file again") from error
     for sign, message in _NOT_READ.items():
         if data.startswith(sign):
             raise FormatError(message)
@@ -73,8 +72,7 @@ def read_document(data: bytes, *, max_size: int = MAX_SIZE) -> Document:
     data = _utf8(data).rstrip(b"\x00 \t\r\n")
     start = data.lstrip()
     if not start:
-        message = "empty input: pass a file that holds a recorded conversation"
-        raise FormatError(message)
+        raise FormatError("empty input: pass a file that holds a recorded conversation")
     if start.startswith((b"{", b"[")):
         return _json(data)
     return Document(text=_text(data))
@@ -89,8 +87,7 @@ def _members(data: bytes, room: int) -> Iterator[bytes]:
             # zlib copies what follows a member, so it gets one piece at a time.
             piece = view[position : position + _PIECE]
             if not piece:
-                message = "truncated gzip: it ends early, so fetch or write the file again"
-                raise FormatError(message)
+                raise FormatError("truncated gzip: it ends early, so fetch or write the file again")
             position += len(piece)
             chunk = member.decompress(piece, room + 1)
             room -= len(chunk)
@@ -107,18 +104,16 @@ def _utf8(data: bytes) -> bytes:
     try:
         return data.decode("utf-16").encode()
     except UnicodeError as error:
-        message = (
+        raise FormatError(
             "invalid UTF-16, though it starts with its byte order mark: save the file as UTF-8"
-        )
-        raise FormatError(message) from error
+        ) from error
 
 
 def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        message = f"byte {error.start} is not UTF-8: save the file as UTF-8"
-        raise FormatError(message) from error
+        raise FormatError(f"byte {error.start} is not UTF-8: save the file as UTF-8") from error
 
 
 def _json(data: bytes) -> Document:

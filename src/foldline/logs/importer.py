@@ -245,8 +245,7 @@ def lists_in(
             if not isinstance(record.value, list):
                 held = as_object(record.value, "the conversation")
             if not any(isinstance(held.get(key), list) for key in keys):
-                message = f"no list of {item}s under {', '.join(keys)}"
-                raise FormatError(message)
+                raise FormatError(f"no list of {item}s under {', '.join(keys)}")
         records = [
             Record(f"{record.place}: {item} {number}", value)
             for number, value in enumerate(_listed(held, keys))

@@ -88,8 +88,7 @@ def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> 
     document, found = next(fitting, (document, None))
     importer = found or named or _unknown(document)
     if document.text is not None and importer is not AIDER:
-        message = f"not JSON: line 1 is plain text, and {importer.name} is JSON"
-        raise FormatError(message)
+        raise FormatError(f"not JSON: line 1 is plain text, and {importer.name} is JSON")
     if named is not None:
         check_vendor(document, named.name)
     elif importer in _BY_LINES:
@@ -108,15 +107,13 @@ def _named(format: str) -> Importer:
         return by_name[format]
     near = get_close_matches(format.lower(), by_name, n=1)
     hint = f"did you mean {near[0]!r}? Known formats:" if near else "known formats:"
-    message = f"unknown format {format!r}: {hint} {', '.join(sorted(by_name))}"
-    raise UnknownFormatError(message)
+    raise UnknownFormatError(f"unknown format {format!r}: {hint} {', '.join(sorted(by_name))}")
 
 
 def _check_program(document: Document) -> None:
     fitting = [one.name for one in _BY_LINES if one.matches(document)]
     if len(fitting) > 1:
-        message = f"lines of {' and '.join(fitting)}: pass a file of each"
-        raise FormatError(message)
+        raise FormatError(f"lines of {' and '.join(fitting)}: pass a file of each")
 
 
 def _forms(document: Document) -> Iterator[Document]:
@@ -131,8 +128,7 @@ def _forms(document: Document) -> Iterator[Document]:
 
 def _unknown(document: Document) -> NoReturn:
     if document.first in ([], {}):
-        message = "no conversation inside: the input is empty JSON"
-        raise FormatError(message)
+        raise FormatError("no conversation inside: the input is empty JSON")
     reason = "no known format fits" if document.text is None else "not JSON: line 1 is plain text"
     known = ", ".join(sorted(importer.name for importer in FORMATS))
     message = f"{reason}: choose one with --format: {known}; or write {_PLAIN} for each message"

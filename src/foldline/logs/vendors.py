@@ -163,11 +163,10 @@ def check_vendor(document: Document, format: str) -> None:
     for place, item in (item for record in document.records for item in _items(record)):
         for vendor, sign in _calls_and_results(item):
             if vendor.value != format:
-                message = (
+                raise FormatError(
                     f"{place}: {sign} is {vendor.value}, not {format}: leave out --format, or give "
                     f"--format {vendor.value}"
                 )
-                raise FormatError(message)
 
 
 def _items(record: Record) -> Iterator[tuple[str, Object]]:

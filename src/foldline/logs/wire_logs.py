@@ -167,8 +167,7 @@ def _is_own(document: Document) -> bool:
 
 def _own_message(fields: Object) -> Message:
     if "content" in fields and "parts" not in fields:
-        message = "not a foldline message: it has content instead of parts"
-        raise FormatError(message)
+        raise FormatError("not a foldline message: it has content instead of parts")
     return decode_message(json_text(fields))
 
 

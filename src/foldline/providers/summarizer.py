@@ -148,8 +148,7 @@ class ModelSummarizer:
         expect("model", model, ChatModel, hint="it needs a name and async respond()")
         # A class has the methods of its instances, and `isinstance` checks no more.
         if isinstance(model, type):
-            message = f"model must be a ChatModel, got the class {model.__name__}"
-            raise ConfigError(message)
+            raise ConfigError(f"model must be a ChatModel, got the class {model.__name__}")
         expect_whole("most_result", most_result, 1)
         self._model = model
         self._settings = dict(settings or {})

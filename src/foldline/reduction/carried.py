@@ -261,6 +261,5 @@ def picked(table: Sequence[_Found], places: Sequence[int]) -> list[_Found]:
     """
     # A place that is named again and again would make much of a small text.
     if len({*places}.intersection(range(len(table)))) < len(places):
-        message = "an earlier reduction names wrong places"
-        raise msgspec.ValidationError(message)
+        raise msgspec.ValidationError("an earlier reduction names wrong places")
     return [table[at] for at in places]

@@ -284,12 +284,10 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True, dict=True):
         for is_idle, names, reason in idle:
             for name in names if is_idle else ():
                 if getattr(self, name) != _DEFAULTS[name]:
-                    message = f"{name}={getattr(self, name)!r} has no effect with {reason}"
-                    raise ConfigError(message)
+                    raise ConfigError(f"{name}={getattr(self, name)!r} has no effect with {reason}")
         for tool, rule in self.tool_rules.items():
             if rule == "never_summarize" and drops:
-                message = f"tool_rules[{tool!r}]={rule!r} has no effect with {strategy}"
-                raise ConfigError(message)
+                raise ConfigError(f"tool_rules[{tool!r}]={rule!r} has no effect with {strategy}")
 
     @cached_property
     def unit(self) -> CountingUnit:

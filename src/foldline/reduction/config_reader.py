@@ -75,8 +75,7 @@ def read_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        message = f"not TOML: {error}"
-        raise ConfigError(message) from error
+        raise ConfigError(f"not TOML: {error}") from error
 
 
 def config_from_mapping(data: Mapping[str, Any]) -> HistoryReductionConfig:
@@ -114,8 +113,7 @@ def config_from_mapping(data: Mapping[str, Any]) -> HistoryReductionConfig:
 
 def _tiers(given: Any) -> tuple[PriceTier, ...]:
     if not isinstance(given, list | tuple):
-        message = f"prices.tiers must be a list of objects, got {type(given).__name__}"
-        raise ConfigError(message)
+        raise ConfigError(f"prices.tiers must be a list of objects, got {type(given).__name__}")
     found: list[PriceTier] = []
     for place, one in enumerate(cast("list[object]", given)):
         where = f"prices.tiers[{place}]"
@@ -146,8 +144,7 @@ def _section(data: Any) -> Mapping[str, Any]:
 def as_fields(data: Any, what: str) -> Mapping[str, Any]:
     """Return *data*, checked to be an object with fields; errors call it *what*."""
     if not isinstance(data, Mapping):
-        message = f"{what} must be an object with fields, got {type(data).__name__}"
-        raise ConfigError(message)
+        raise ConfigError(f"{what} must be an object with fields, got {type(data).__name__}")
     return cast("Mapping[str, Any]", data)
 
 
@@ -208,10 +205,8 @@ def convert_fields(fields: dict[str, Any], kind: type[_Kind]) -> _Kind:
         except msgspec.ValidationError as error:
             reason = str(error).partition(" - at")[0]
             shown = "***" if name == "api_key" else repr(value)
-            message = f"{name}={shown}: {reason[:1].lower()}{reason[1:]}"
-            raise ConfigError(message) from error
+            raise ConfigError(f"{name}={shown}: {reason[:1].lower()}{reason[1:]}") from error
     try:
         return kind(**fields)
     except TypeError as error:
-        message = f"{kind.__name__}: {error}"
-        raise ConfigError(message) from error
+        raise ConfigError(f"{kind.__name__}: {error}") from error

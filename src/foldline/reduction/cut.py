@@ -22,5 +22,4 @@ def check_cut(messages: Sequence[Message], index: int) -> None:
         messages = History(messages)
     after = range(max(index, messages.start), len(messages))
     if any(messages.reach(place) < index for place in after):
-        message = f"summarized_up_to_index={index} separates a tool call from its answer"
-        raise ConfigError(message)
+        raise ConfigError(f"summarized_up_to_index={index} separates a tool call from its answer")

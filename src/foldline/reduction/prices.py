@@ -78,8 +78,7 @@ class Prices(Struct, frozen=True, kw_only=True):
             expect(f"tiers[{place}]", tier, PriceTier)
         sizes = [tier.above for tier in self.tiers]
         if sizes != sorted(set(sizes)):
-            message = f"tiers must be in order of `above`, smallest first, got {sizes}"
-            raise ConfigError(message)
+            raise ConfigError(f"tiers must be in order of `above`, smallest first, got {sizes}")
         expect_seconds("lifetime", self.lifetime, most=_YEAR)
         expect_whole("minimum_prefix", self.minimum_prefix, 0)
 
@@ -134,8 +133,7 @@ def _check(prices: PriceTier | Prices, prefix: str = "") -> None:
         if price is not None or name in {"input", "output"}:
             expect_amount(f"{prefix}{name}", price)
     if prices.cache_write is not None and prices.cache_write < prices.input:
-        message = (
+        raise ConfigError(
             f"{prefix}cache_write is all that such a token costs, so at least input, "
             f"{prices.input:g}, got {prices.cache_write:g}: leave it out if writing is free"
         )
-        raise ConfigError(message)

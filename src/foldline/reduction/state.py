@@ -465,8 +465,7 @@ def readable(state: HistoryReductionState) -> HistoryReductionState:
     for one in state.chain():
         cut, pinned = one.summarized_up_to_index, one.pinned_index
         if cut < 0 or (pinned is not None and not 0 <= pinned < cut):
-            message = f"not a reduction: message {pinned} pinned, and a cut at {cut}"
-            raise FormatError(message)
+            raise FormatError(f"not a reduction: message {pinned} pinned, and a cut at {cut}")
     return state
 
 

@@ -77,8 +77,7 @@ class GuestConformance(Generic[_Object]):
             ConfigError: There are no objects.
         """
         if not objects:
-            message = "objects must be a conversation of the framework, got none"
-            raise ConfigError(message)
+            raise ConfigError("objects must be a conversation of the framework, got none")
         self.codec = codec
         self.objects = list(objects)
 

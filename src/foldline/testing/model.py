@@ -138,8 +138,7 @@ class ScriptedModel(Script[ModelStep]):
         """
         answers = [_recorded(run) for run in _runs(messages)]
         if not answers:
-            message = "the recording has no message of the assistant: choose another one"
-            raise ConfigError(message)
+            raise ConfigError("the recording has no message of the assistant: choose another one")
         ended = (
             f"the recording has ended: all of its {len(answers)} answers were given, "
             "so begin a new thread or choose a longer recording"

@@ -40,8 +40,7 @@ class Script(Generic[_Step]):
         step = self._steps.pop(0) if self._steps else self._repeat
         if step is None:
             self.surprises += 1
-            message = f"the script of the {self._of} has ended"
-            raise AssertionError(message)
+            raise AssertionError(f"the script of the {self._of} has ended")
         return step
 
 

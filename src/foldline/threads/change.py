@@ -202,11 +202,10 @@ def check_change(change: Change) -> None:
     """Raise ConfigError if something that *change* stores could not be read again."""
     expect("change", change, Change)
     if change.opens or change.copies or change.clears or change.put or change.pins is not None:
-        message = (
+        raise ConfigError(
             "a commit takes no epochs, copies, documents or pins: "
             "use rewind, edit, clear, fork, pin or unpin"
         )
-        raise ConfigError(message)
     for name in ("messages", "tools", "settled"):
         expect(name, getattr(change, name), list | tuple)
     check_messages(change.messages)
@@ -230,8 +229,7 @@ def _check_options(change: Change) -> None:
     expect("archive", change.archive, bool)
     expect("commit_id", change.commit_id, bytes | None)
     if change.commit_id is not None and len(change.commit_id) != COMMIT_ID_SIZE:
-        message = f"commit_id must be {COMMIT_ID_SIZE} bytes, got {len(change.commit_id)}"
-        raise ConfigError(message)
+        raise ConfigError(f"commit_id must be {COMMIT_ID_SIZE} bytes, got {len(change.commit_id)}")
     expect_whole("expected", change.expected, 0, optional=True)
 
 
@@ -241,8 +239,7 @@ def _check_execution(state: AgentLoopState) -> None:
     alone = structs.replace(state, active_reduction=None) if state.active_reduction else state
     check_fields("execution", alone, AgentLoopState)
     if state.format != LOOP_FORMAT:
-        message = f"execution must have format {LOOP_FORMAT}, got {state.format}"
-        raise ConfigError(message)
+        raise ConfigError(f"execution must have format {LOOP_FORMAT}, got {state.format}")
 
 
 def _check_details(change: Change) -> None:
@@ -253,8 +250,7 @@ def _check_details(change: Change) -> None:
     for key in change.metadata or ():
         expect("a key of metadata", key, str)
         if not key.strip():
-            message = "a key of metadata must not be blank"
-            raise ConfigError(message)
+            raise ConfigError("a key of metadata must not be blank")
 
 
 def _check_reduction(reduction: HistoryReductionState) -> None:
@@ -275,8 +271,7 @@ def _check_reduction(reduction: HistoryReductionState) -> None:
     # What is not read as it is may be right all the same, such as a list for a tuple.
     check_fields("reduction", alone, HistoryReductionState)
     if problem:
-        message = f"reduction cannot be stored: {problem}"
-        raise ConfigError(message)
+        raise ConfigError(f"reduction cannot be stored: {problem}")
 
 
 def check_fields(name: str, value: object, kind: type) -> None:
@@ -296,8 +291,7 @@ def check_fields(name: str, value: object, kind: type) -> None:
         return
     # Outside the handlers, since an error of msgspec may quote text of a conversation.
     reason, _, field = reason.partition(" - at `$")
-    message = f"{name}{field.rstrip('`')} cannot be stored: {reason}"
-    raise ConfigError(message)
+    raise ConfigError(f"{name}{field.rstrip('`')} cannot be stored: {reason}")
 
 
 def check_messages(messages: Iterable[Message]) -> None:
@@ -327,16 +321,14 @@ def _check_parts(name: str, message: Message) -> None:
             kinds += [(where, content, _CONTENTS) for content in part.response]
         for where, found, known in kinds:
             if type(found) not in known:
-                text = f"{where} must be a message part, got {type(found).__name__}"
-                raise ConfigError(text)
+                raise ConfigError(f"{where} must be a message part, got {type(found).__name__}")
 
 
 def expect_moment(name: str, value: datetime) -> None:
     """Raise ConfigError if *value* is not a datetime with a time zone and a year that UTC has."""
     expect(name, value, datetime)
     if value.utcoffset() is None:
-        message = f"{name} must have a time zone, got {value.isoformat()}"
-        raise ConfigError(message)
+        raise ConfigError(f"{name} must have a time zone, got {value.isoformat()}")
     try:
         value.astimezone(UTC)
     except OverflowError:
@@ -352,5 +344,4 @@ def moved(name: str, now: datetime, span: object, *, sign: Literal[1, -1] = 1) -
             return now + sign * span
         except OverflowError:
             problem = f"must not lead out of the years 1 to 9999, got {span!r}"
-    message = f"{name} {problem}"
-    raise ConfigError(message)
+    raise ConfigError(f"{name} {problem}")

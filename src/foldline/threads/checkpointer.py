@@ -180,8 +180,7 @@ class ThreadCheckpointer:
     def _need_all(self, name: str) -> None:
         if self._context.checkpoints != "full":
             need = f"{name} needs a store with checkpoints='full'"
-            message = f"{need}: this one keeps only the newest checkpoint"
-            raise CheckpointError(message)
+            raise CheckpointError(f"{need}: this one keeps only the newest checkpoint")
 
 
 async def _drop(thread: ConversationThread, gone: list[Checkpoint], kept: list[Checkpoint]) -> int:

@@ -359,8 +359,7 @@ async def _settle(
         except StoreError:
             raise _unknown(planned, error, "nothing can be written now") from None
         adopt(fence.record, None)
-    message = f"a commit of thread {name!r} was not made: {error}"
-    raise StoreError(message)
+    raise StoreError(f"a commit of thread {name!r} was not made: {error}")
 
 
 async def _stored(

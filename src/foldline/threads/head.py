@@ -218,8 +218,7 @@ def decode_head(data: bytes) -> Head:
         # A newer head may have another shape.
         with suppress(msgspec.MsgspecError, RecursionError):
             _check_format(_FORMAT.decode(data).format)
-        message = f"the head of a thread cannot be read: {DAMAGE_ADVICE}"
-        raise StoreCorruptError(message) from error
+        raise StoreCorruptError(f"the head of a thread cannot be read: {DAMAGE_ADVICE}") from error
     _check_format(head.format)
     return head
 
@@ -283,8 +282,7 @@ def encode_metadata(display_name: str, metadata: Mapping[str, object]) -> bytes:
     except (TypeError, ValueError, RecursionError) as error:
         wrong = (f"metadata[{key!r}]" for key in metadata if not _is_json(metadata[key]))
         name = next(wrong, "metadata")
-        message = f"{name} cannot be stored as JSON: {type(error).__name__}"
-        raise FormatError(message) from error
+        raise FormatError(f"{name} cannot be stored as JSON: {type(error).__name__}") from error
 
 
 def _is_json(value: object) -> bool:

@@ -62,8 +62,7 @@ def key_of(thread_id: str | ThreadKey, tenant: str) -> ThreadKey:
     if thread_id.tenant == DEFAULT_TENANT != tenant:
         return ThreadKey(tenant, thread_id.id)
     if tenant not in {DEFAULT_TENANT, thread_id.tenant}:
-        message = f"tenant must be {thread_id.tenant!r}, as the key says, got {tenant!r}"
-        raise ConfigError(message)
+        raise ConfigError(f"tenant must be {thread_id.tenant!r}, as the key says, got {tenant!r}")
     return thread_id
 
 

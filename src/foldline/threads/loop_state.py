@@ -289,8 +289,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
         for name, number in numbers:
             if number < 0 or (name == "turn_start" and number > expected):
-                message = f"Checkpoint has invalid {name}: {number}"
-                raise CheckpointError(message)
+                raise CheckpointError(f"Checkpoint has invalid {name}: {number}")
 
     def to_json(self) -> bytes:
         """Write the state as JSON; of the messages, their count and digest."""
@@ -381,7 +380,7 @@ def _from_plain(kind: type, value: Any) -> Any:
     try:
         return CurrentMessages(plain.count, bytes.fromhex(plain.digest))
     except ValueError as error:
-        raise msgspec.ValidationError("digest") from error  # noqa: EM101
+        raise msgspec.ValidationError("digest") from error
 
 
 class _Plain(Struct):

@@ -76,8 +76,7 @@ def message_of(value: Any, index: int) -> Any:
     role, contents = str(named.get("role")).lower(), maybe_list(named.get("contents"))
     if role not in _ROLES or not isinstance(named.get("contents"), list):
         wanted = "`parts`, or `role` and `contents` as the documented original writes them"
-        message = f"not a snapshot of a thread: message {index} must have {wanted}"
-        raise FormatError(message)
+        raise FormatError(f"not a snapshot of a thread: message {index} must have {wanted}")
     blocks = [_named(maybe_object(one)) for one in contents]
     parts = [_part(one, f"message {index}: contents[{at}]") for at, one in enumerate(blocks)]
     metadata = maybe_object(named.get("additionalProperties"))
@@ -123,11 +122,10 @@ def _part(block: dict[str, Any], name: str) -> Part:
         case {"$type": str(kind)} if kind not in _READ:
             part = GenericPart(kind, json_text(block))
         case _:
-            message = (
+            raise FormatError(
                 f"not a snapshot of a thread: {name} must have a `$type` and its fields: `text`, "
                 "`callId` and `name` of a functionCall, `callId` of a functionResult, `uri`"
             )
-            raise FormatError(message)
     return part
 
 
@@ -148,8 +146,7 @@ def state_of(value: Mapping[str, Any], thread_id: str, moment: datetime | None) 
     if isinstance(version, int) and version > _NEWEST_STATE:
         raise StoreVersionError(what="a checkpoint", found=version, known=_NEWEST_STATE)
     if not isinstance(named.get("currentMessages"), list):
-        message = "not an execution state: `CurrentMessages` must be a list"
-        raise FormatError(message)
+        raise FormatError("not an execution state: `CurrentMessages` must be a list")
     fields = {
         own: named[name] for name, own in _STATE_FIELDS.items() if named.get(name) is not None
     }

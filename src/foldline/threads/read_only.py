@@ -333,10 +333,9 @@ class ReadOnlyThread:
         context, record = self.context, self._record
         key = key_of(urandom(16).hex() if thread_id is None else thread_id, self.tenant)
         if key.tenant != self.tenant:
-            message = (
+            raise ConfigError(
                 f"a fork belongs to the tenant of its thread, {self.tenant!r}, got {key.tenant!r}"
             )
-            raise ConfigError(message)
         if is_expired(context, record):
             raise ThreadNotFoundError(thread_id=self.id)
         planned = await self._guarded(lambda reader: forked(reader, record, key, at))

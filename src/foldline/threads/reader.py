@@ -265,11 +265,10 @@ class ThreadReader:
         head = self._head
         rows = await self._storage.rows(self._key, head.epoch, 0, head.count, system=True)
         if len(rows) != head.system:
-            message = (
+            raise StoreCorruptError(
                 f"thread {self._key.id!r} has {len(rows)} system messages instead of "
                 f"{head.system}: {DAMAGE_ADVICE}"
             )
-            raise StoreCorruptError(message)
         self._system = rows
         return rows
 
@@ -299,11 +298,10 @@ class ThreadReader:
         else:
             rows = await self._storage.rows(self._key, self._head.epoch, first, stop)
         if len(rows) != stop - first:
-            message = (
+            raise StoreCorruptError(
                 f"thread {self._key.id!r} has {len(rows)} of the rows {first} to {stop - 1}: "
                 f"{DAMAGE_ADVICE}"
             )
-            raise StoreCorruptError(message)
         if stop == self._head.count and rows and rows[-1].seal != self._head.seal:
             raise self._damaged(stop - 1)
         return rows, NO_SEAL if start <= 0 else None
@@ -366,8 +364,7 @@ class Query(Struct, frozen=True):
         single = [words_of(word) for word in _QUOTED.sub(" ", text).split()]
         phrases = tuple(tuple(phrase) for phrase in (*quoted, *single) if phrase)
         if not phrases:
-            message = f"text must contain a word, got {len(text)} characters without one"
-            raise ConfigError(message)
+            raise ConfigError(f"text must contain a word, got {len(text)} characters without one")
         return cls(phrases)
 
     def may_fit(self, body: bytes) -> bool:

@@ -121,8 +121,7 @@ def read_body(body: bytes) -> Message:
             return decode_message(body)
         return Message(role=role, parts=(TextPart(body[1:].decode()),))
     except (FormatError, IndexError, UnicodeDecodeError) as error:
-        message = f"a message of {len(body)} bytes cannot be read"
-        raise StoreCorruptError(message) from error
+        raise StoreCorruptError(f"a message of {len(body)} bytes cannot be read") from error
 
 
 def seal_of(before: bytes, origin: bytes, seq: int, payload: bytes) -> bytes:
@@ -179,10 +178,9 @@ def _messages(rows: Sequence[StoredRow], counts: Sequence[MessageRow]) -> list[M
         except StoreCorruptError as error:
             raise _unreadable(row) from error
         if (message.role == "system") != row.system:
-            text = (
+            raise StoreCorruptError(
                 f"message row {row.seq} is marked with another role than its own: {DAMAGE_ADVICE}"
             )
-            raise StoreCorruptError(text)
         found.append(message)
     return found
 

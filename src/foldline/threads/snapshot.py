@@ -111,8 +111,7 @@ def decode_snapshot(data: bytes | str) -> ThreadSnapshot:
     except msgspec.MsgspecError as error:
         message = without_values(error)
     # Outside the handler, since the error of msgspec may quote text of a conversation.
-    text = f"not a snapshot of a thread: {message}"
-    raise FormatError(text)
+    raise FormatError(f"not a snapshot of a thread: {message}")
 
 
 def _written(value: Any) -> _Written:

@@ -72,19 +72,17 @@ def run_start(
     """
     if state is None or not state.is_open:
         if not has_input and not count:
-            message = (
+            raise RunStartError(
                 f"thread {thread_id!r} has nothing to run on: (1) pass new messages, (2) use a "
                 "thread that has a history, or (3) resume one that has a checkpoint"
             )
-            raise RunStartError(message)
         return "fresh" if has_input else "continue"
     if has_input:
-        message = (
+        raise RunStartError(
             "Cannot add new messages when resuming mid-execution: thread "
             f"{thread_id!r} is at iteration {state.iteration}. Run without new messages to "
             "resume, or `await thread.abandon_run()` first"
         )
-        raise RunStartError(message)
     expected = len(state.current_messages)
     if count != expected:
         raise CheckpointStaleError(
@@ -334,8 +332,7 @@ def check_place(name: str, index: int, most: int) -> None:
     """Raise ConfigError if *index* is not from 0 up to *most*."""
     expect_whole(name, index, 0)
     if index > most:
-        message = f"{name} must be a whole number from 0 to {most}, got {index}"
-        raise ConfigError(message)
+        raise ConfigError(f"{name} must be a whole number from 0 to {most}, got {index}")
 
 
 async def stored_reductions(context: StoreContext, record: ThreadRecord) -> list[StoredReduction]:

@@ -202,8 +202,7 @@ def judge(key: ThreadKey, change: Change, *, revision: int, head: bytes, reason:
         return
     if revision != change.revision:
         raise ThreadConflictError(thread_id=key.id, expected=change.revision, actual=revision)
-    message = f"{reason}: it was not made"
-    raise StoreError(message)
+    raise StoreError(f"{reason}: it was not made")
 
 
 class Fact(Struct, frozen=True, kw_only=True):

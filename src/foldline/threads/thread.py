@@ -296,8 +296,7 @@ class ConversationThread(ReadOnlyThread):
         run = next((run for run in self.pending_tools if run.call_id == call_id), None)
         if run is None or run.is_finished:
             state = "has its result already" if run is not None else "is not waiting"
-            message = f"tool call {call_id!r} of thread {self.id!r} {state}"
-            raise ConfigError(message)
+            raise ConfigError(f"tool call {call_id!r} of thread {self.id!r} {state}")
         answered = structs.replace(run, result=text, is_error=is_error)
         await self.commit(Change(tools=[answered], expected=self.head.revision))
 
@@ -352,8 +351,7 @@ class ConversationThread(ReadOnlyThread):
             await self._redo(partial(shortened, count=count))
         else:
             given = "neither" if at is None else "both"
-            message = f"rewind takes an index or count=…, got {given}"
-            raise ConfigError(message)
+            raise ConfigError(f"rewind takes an index or count=…, got {given}")
 
     async def pop(self) -> Message | None:
         """Take back the newest message, of any role, and return it; None if there is none."""

@@ -76,8 +76,7 @@ async def verify_thread(context: StoreContext, key: ThreadKey) -> Verified | Non
     lasting = [fault for fault in seen[-1].faults if all(fault in one.faults for one in seen)]
     if lasting:
         return replace(seen[-1], faults=tuple(lasting))
-    message = f"thread {key.id!r} was written to all the time: verify it again"
-    raise StoreBusyError(message)
+    raise StoreBusyError(f"thread {key.id!r} was written to all the time: verify it again")
 
 
 async def verify_store(store: ThreadStore, *, tenant: str | None = None) -> AsyncIterator[Verified]:
@@ -201,8 +200,7 @@ class _Check:
             counts = read_row(row, self._context.vault)
             message = read_body(counts.body)
         except StoreCorruptError:
-            problem = "its content cannot be read"
-            raise StoreCorruptError(problem) from None
+            raise StoreCorruptError("its content cannot be read") from None
         is_system, new = message.role == "system", counts.users - head.users
         # Earlier versions counted reminders as messages of the user.
         is_user = message.is_from_user <= new <= (message.role == "user")

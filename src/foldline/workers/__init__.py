@@ -49,8 +49,7 @@ _LATE: Mapping[str, str] = {
 
 def __getattr__(name: str) -> object:
     if name not in _LATE:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         return getattr(import_module(_LATE[name]), name)
     except ImportError as error:

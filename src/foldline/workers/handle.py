@@ -115,7 +115,6 @@ class PostedTurn:
             raise RunStartError(nothing_posted(self.key, self.turn_id))
         if failure is not None:
             code, text = failure
-            message = f"{self._name} was given up ({code}): {text}"
-            raise TurnFailedError(message, reason=code)
+            raise TurnFailedError(f"{self._name} was given up ({code}): {text}", reason=code)
         seen(post.text)
         return None

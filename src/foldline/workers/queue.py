@@ -101,15 +101,13 @@ async def make_tables(app: App, store: ThreadStore) -> None:
                 " WHERE status IN ('todo', 'doing')"
             )
     except psycopg.Error as error:
-        message = f"the tables of the queue cannot be made: {store_error(error)}"
-        raise StoreError(message) from None
+        raise StoreError(f"the tables of the queue cannot be made: {store_error(error)}") from None
 
 
 def connector_of(app: App) -> PsycopgConnector:
     """Return the connector of *app*; ConfigError if it is not one for psycopg."""
     if not isinstance(app.connector, PsycopgConnector):
-        message = "the app must have a PsycopgConnector"
-        raise ConfigError(message)
+        raise ConfigError("the app must have a PsycopgConnector")
     return app.connector
 
 

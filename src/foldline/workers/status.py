@@ -162,7 +162,6 @@ async def status_of(
     with queue_errors():
         async with app.open_async():
             if not await app.check_connection_async():
-                message = "this store has no queue yet: start a worker, or post a turn"
-                raise UsageError(message)
+                raise UsageError("this store has no queue yet: start a worker, or post a turn")
             status = await queue_status(app, queue, lease=store.context.turn_lease, store=store)
             return status, await failed_jobs(app, queue, limit=failed, store=store)

@@ -69,8 +69,7 @@ async def put_turn(
     """Do what `post_turn` does, and say also whether the turn had been given up."""
     messages = checked_input(message)
     if not messages:
-        problem = "message must say something: a turn that is posted begins with it"
-        raise ConfigError(problem)
+        raise ConfigError("message must say something: a turn that is posted begins with it")
     name = turn_id or messages[-1].id or urandom(16).hex()
     check_turn_id(name)
     if _UNSENDABLE.search(name):
@@ -216,8 +215,7 @@ async def refold_tenant(
     """
     done = await agent.refold(store, tenant=tenant, shard=shard, due_only=due_only, limits=limits)
     if not done.is_complete:
-        message = f"too many folds of tenant {tenant!r} failed in a row"
-        raise SummarizerError(message)
+        raise SummarizerError(f"too many folds of tenant {tenant!r} failed in a row")
     return done
 
 

@@ -270,8 +270,7 @@ class Workers:
 
     def _opened(self) -> App:
         if not is_open(self.app):
-            message = "the workers are not open: use `async with`, or await `open()`"
-            raise StoreError(message)
+            raise StoreError("the workers are not open: use `async with`, or await `open()`")
         return self.app
 
     async def status(self) -> QueueStatus:
@@ -402,5 +401,4 @@ def _check_parts(
     expect("retries", retries, Retries)
     expect("metrics", metrics, WorkerMetrics | None)
     if not _QUEUE.fullmatch(queue):
-        message = "queue must be 1 to 40 characters of a-z 0-9 _, and begin with a letter"
-        raise ConfigError(message)
+        raise ConfigError("queue must be 1 to 40 characters of a-z 0-9 _, and begin with a letter")

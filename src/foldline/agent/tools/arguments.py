@@ -54,8 +54,7 @@ def reader_of(signature: Signature, *, name: str) -> ArgumentReader:
         )
         msgspec.json.Decoder(fields, dec_hook=foreign_value)
     except (TypeError, ValueError, NameError, RuntimeError) as error:
-        message = f"the arguments of tool {name!r} cannot be read: {error}"
-        raise ConfigError(message) from error
+        raise ConfigError(f"the arguments of tool {name!r} cannot be read: {error}") from error
     makers = {one.name: one.maker for one in signature.parameters if one.maker}
     return ArgumentReader(fields=fields, contexts=signature.contexts, makers=makers)
 
@@ -70,8 +69,7 @@ def _any_object(text: str) -> dict[str, object]:
     try:
         return msgspec.json.decode(text, type=dict[str, object])
     except msgspec.ValidationError as error:
-        message = f"the arguments must be an object: {error}"
-        raise FormatError(message) from error
+        raise FormatError(f"the arguments must be an object: {error}") from error
     except _UNREADABLE as error:
         raise FormatError(_not_json(error)) from error
 

@@ -141,8 +141,7 @@ class _Model(Protocol):
 def _foreign_schema(definitions: JsonSchema, kind: type) -> JsonSchema:
     """Return the schema of *kind*, a model of another library, and note its *definitions*."""
     if not isinstance(kind, _Model):
-        message = f"{kind} has no JSON schema"
-        raise TypeError(message)
+        raise TypeError(f"{kind} has no JSON schema")
     # With the full name in front, definitions of two models never collide.
     prefix = f"{kind.__module__}.{kind.__qualname__}."
     schema = dict(kind.model_json_schema(ref_template=f"{_REFERENCE}{prefix}{{model}}"))

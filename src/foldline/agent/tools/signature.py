@@ -162,19 +162,17 @@ def _parameter(one: inspect.Parameter, hint: Any, told: Mapping[str, str]) -> Pa
 def _check(function: object, name: str) -> None:
     if isinstance(function, type) or not callable(function):
         what = function.__name__ if isinstance(function, type) else type(function).__name__
-        message = (
+        raise ConfigError(
             f"tool {name!r} must be a function, a method or a callable object, got {what}: "
             "`Tool(name=…, parameters=…, function=…)` has a JSON schema from elsewhere"
         )
-        raise ConfigError(message)
 
 
 def _parameters(function: ToolFunction, name: str) -> Iterator[inspect.Parameter]:
     try:
         found = inspect.signature(function).parameters
     except (TypeError, ValueError) as error:
-        message = f"tool {name!r} has no readable signature: {error}"
-        raise ConfigError(message) from error
+        raise ConfigError(f"tool {name!r} has no readable signature: {error}") from error
     bound: Iterable[str] = ()
     if isinstance(function, partial):
         bound = cast("partial[object]", function).keywords
@@ -195,10 +193,9 @@ def _hints(plain: ToolFunction, name: str) -> Mapping[str, object]:
     try:
         return typing.get_type_hints(target, include_extras=True)
     except (NameError, TypeError, AttributeError, SyntaxError) as error:
-        message = (
+        raise ConfigError(
             f"an annotation of tool {name!r} must be defined at the top of its module: {error}"
-        )
-        raise ConfigError(message) from error
+        ) from error
 
 
 def _docstring(plain: ToolFunction) -> str:

@@ -65,10 +65,9 @@ class Tool(Struct, frozen=True, kw_only=True):
             raise ConfigError(message)
         plain = without_partial(self.function)
         if isgeneratorfunction(plain) or isasyncgenfunction(plain):
-            message = (
+            raise ConfigError(
                 f"tool {self.name!r} must be a function that returns its result, got a generator"
             )
-            raise ConfigError(message)
         expect_choice("policy", self.policy, get_args(ToolPolicy))
         if self.timeout is not None:
             expect_seconds("timeout", self.timeout)
@@ -166,7 +165,6 @@ def tools_by_name(given: Iterable[Tool | ToolFunction]) -> Mapping[str, Tool]:
     found: dict[str, Tool] = {}
     for one in map(as_tool, several("tools", given)):
         if one.name in found:
-            message = f"two tools are named {one.name!r}: give one of them another name"
-            raise ConfigError(message)
+            raise ConfigError(f"two tools are named {one.name!r}: give one of them another name")
         found[one.name] = one
     return MappingProxyType(found)

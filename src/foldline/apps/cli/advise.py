@@ -59,15 +59,13 @@ def advise(options: _AdviseOptions) -> None:
     """
     tapes = [*map(Tape, recorded_in(options.files, options.format))]
     if not any(tape.calls for tape in tapes):
-        message = "the files hold no model call: give recorded conversations"
-        raise UsageError(message)
+        raise UsageError("the files hold no model call: give recorded conversations")
     terms = terms_of(options.prices, options.model)
     if terms is None and is_own(options.model or ""):
-        message = (
+        raise UsageError(
             "advise compares bills, and the tokens of a model of your own have no price: `foldline replay` "
             "shows what each configuration sends"
         )
-        raise UsageError(message)
     if terms is None:
         near = nearest_listed(options.model or "")
         message = f"advise needs prices: give --prices, or --model if its prices are known{near}"

@@ -24,8 +24,7 @@ def read_file(name: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
     except (OSError, ValueError) as error:
-        message = f"cannot read {name}: {_reason(error)}"
-        raise UsageError(message) from error
+        raise UsageError(f"cannot read {name}: {_reason(error)}") from error
 
 
 def check_targets(targets: Mapping[str, str | None], *, reads: Iterable[str] = ()) -> None:
@@ -34,18 +33,14 @@ def check_targets(targets: Mapping[str, str | None], *, reads: Iterable[str] = (
     for name in named.values():
         path = Path(name)
         if path.is_dir() or name.endswith(os.sep):
-            message = f"cannot write {name}: it is a folder; name a file"
-            raise UsageError(message)
+            raise UsageError(f"cannot write {name}: it is a folder; name a file")
         if not path.parent.is_dir():
-            message = f"cannot write {name}: its folder does not exist; make it first"
-            raise UsageError(message)
+            raise UsageError(f"cannot write {name}: its folder does not exist; make it first")
         if any(_is_same(name, other) for other in reads):
-            message = f"cannot write {name}: this command reads it; name another file"
-            raise UsageError(message)
+            raise UsageError(f"cannot write {name}: this command reads it; name another file")
     for (option, name), (other, others) in combinations(named.items(), 2):
         if _is_same(name, others):
-            message = f"{option} and {other} name the same file, {name}: name two files"
-            raise UsageError(message)
+            raise UsageError(f"{option} and {other} name the same file, {name}: name two files")
 
 
 def _is_same(one: str, other: str) -> bool:

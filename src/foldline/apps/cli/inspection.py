@@ -77,17 +77,15 @@ def inspect(options: _InspectOptions) -> None:
 def _state(options: _InspectOptions, history: History, tape: Tape) -> HistoryReductionState:
     if options.state is not None:
         if options.fold is not None:
-            message = "--fold has no effect with --state: leave one out"
-            raise UsageError(message)
+            raise UsageError("--fold has no effect with --state: leave one out")
         state = read_state(options.state)
         if state.summarized_up_to_index > len(history) or not state.validate_integrity(history):
             # Only a converter joins the items of one answer, and a plain log is read without any.
             hint = " (try --format openai-chat)" if tape.session.format == "chat-jsonl" else ""
-            message = (
+            raise UsageError(
                 f"{options.state} is not a reduction of {options.file}, or one of them was "
                 f"changed{hint}"
             )
-            raise UsageError(message)
         return state
     config = config_for(options, options.config, prices=options.prices, model=options.model)
     with progress("replaying", len(model_turns(tape))) as step:
@@ -96,11 +94,10 @@ def _state(options: _InspectOptions, history: History, tape: Tape) -> HistoryRed
         known = f"all of its {tape.session.tokens:,} tokens fit: give a low --ceiling, such as 4000"
         if made:
             known = f"choose one of 1 to {len(made)}"
-        message = (
+        raise UsageError(
             f"{options.file} has {counted(len(made), 'fold')} with a summary in this "
             f"configuration: {known}"
         )
-        raise UsageError(message)
     return made[-1 if options.fold is None else options.fold - 1]
 
 
@@ -153,6 +150,5 @@ async def _inspected(store: ThreadStore, options: _SummaryOptions) -> Inspection
     kept = [one for one in await thread.reductions() if one.front_messages()]
     if len(kept) <= options.back:
         has = f"{counted(len(kept), 'fold')} with a summary" if kept else "no summary yet"
-        message = f"thread {options.id!r} has {has}"
-        raise UsageError(message)
+        raise UsageError(f"thread {options.id!r} has {has}")
     return inspect_summary(History(await thread.get_messages()), kept[options.back])

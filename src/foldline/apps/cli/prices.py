@@ -21,28 +21,24 @@ def named_prices(text: str | None) -> Prices | None:
     if "=" not in text:
         found = prices_of_model(text)
         if found is None:
-            message = (
+            raise UsageError(
                 f"--prices: the prices of {text!r} are unknown: name another model, or give them as "
                 f"input=3,output=15,cached_read=0.3{nearest_listed(text)}"
             )
-            raise UsageError(message)
         return found
     fields: dict[str, object] = {}
     for part in text.split(","):
         name, _, value = (piece.strip() for piece in part.partition("="))
         if not name or not value or name in fields:
-            message = f"--prices: give each field once, as input=3,output=15, got {text!r}"
-            raise UsageError(message)
+            raise UsageError(f"--prices: give each field once, as input=3,output=15, got {text!r}")
         fields[name] = _number(value)
     missing = [name for name in ("input", "output") if name not in fields]
     if missing and fields.keys() <= set(Prices.__struct_fields__):
-        message = f"--prices: {missing[0]} is missing, in dollars for a million tokens"
-        raise UsageError(message)
+        raise UsageError(f"--prices: {missing[0]} is missing, in dollars for a million tokens")
     try:
         return config_from_mapping({"prices": fields}).prices
     except ConfigError as error:
-        message = f"--prices: {error}"
-        raise UsageError(message) from error
+        raise UsageError(f"--prices: {error}") from error
 
 
 def with_prices(config: HistoryReductionConfig, text: str | None) -> HistoryReductionConfig:

@@ -66,8 +66,7 @@ def quality(options: _QualityOptions, how: ConfigOptions) -> None:
     tapes = [*map(Tape, recorded_in(options.files, how.format))]
     calls = sum(len(model_turns(tape)) for tape in tapes)
     if not calls:
-        message = "the files hold no model call: give recorded conversations"
-        raise UsageError(message)
+        raise UsageError("the files hold no model call: give recorded conversations")
     with progress("replaying", calls) as step:
         report = quality_of(tapes, config, budget=options.summary_budget, on_call=step)
     if options.json:

@@ -39,14 +39,12 @@ class _Run(Folded, frozen=True, kw_only=True):
 def _begin(options: RunOptions, *, streams: bool = False) -> _Run:
     """Read everything that *options* name; with *streams* a large log is folded meanwhile."""
     if options.force and options.skip:
-        message = "--force and --skip exclude each other: leave one out"
-        raise UsageError(message)
+        raise UsageError("--force and --skip exclude each other: leave one out")
     names = options.config or []
     if len(names) > 1:
-        message = (
+        raise UsageError(
             "--config was given more than once: give one here; `foldline replay` takes several"
         )
-        raise UsageError(message)
     file = names[0] if names else None
     config = config_for(options, file, prices=options.prices, model=options.model)
     if not config.enabled:

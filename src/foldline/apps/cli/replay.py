@@ -107,8 +107,7 @@ def replay(options: _ReplayOptions) -> None:
     """
     check_targets({"--html": options.html}, reads=(options.file, *(options.config or ())))
     if options.text and options.html is None:
-        message = "--text has no effect without a page: add --html FILE"
-        raise UsageError(message)
+        raise UsageError("--text has no effect without a page: add --html FILE")
     configs = _configs(options)
     recorded = sessions_of(options)
     note_sessions(recorded)

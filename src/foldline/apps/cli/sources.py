@@ -96,8 +96,7 @@ def _is_snapshot(data: bytes) -> bool:
 
 def _of_snapshot(snapshot: ThreadSnapshot) -> Session:
     if not snapshot.messages:
-        message = "no conversation inside: the thread of the snapshot has no messages"
-        raise FormatError(message)
+        raise FormatError("no conversation inside: the thread of the snapshot has no messages")
     return Session(
         id=snapshot.id, format="snapshot", title=snapshot.display_name, messages=snapshot.messages
     )
@@ -138,11 +137,10 @@ def one_session(options: SourceOptions) -> Session:
     first, *others = sessions_of(options)
     if others:
         count = 1 + len(others)
-        message = (
+        raise UsageError(
             f"{options.file} holds {count} sessions: choose one with --session 1 to --session "
             f"{count}, or by its id; `foldline formats FILE` lists them"
         )
-        raise UsageError(message)
     return first
 
 
@@ -151,11 +149,10 @@ def _chosen(sessions: Sequence[Session], wanted: str, where: str) -> Session:
     is_listed = wanted.isascii() and wanted.isdigit() and 0 < int(wanted[:9]) <= len(sessions)
     number = int(wanted[:9]) if is_listed else at
     if number is None:
-        message = (
+        raise UsageError(
             f"{where} holds no session {wanted[:80]!r}: it has {len(sessions)}, named by number from "
             "1 or by id; `foldline formats FILE` lists them"
         )
-        raise UsageError(message)
     if at not in {None, number}:
         note(
             f"--session {wanted} is no. {number} of the list; the session with this id is no. {at}"
@@ -208,8 +205,7 @@ def _fields(name: str) -> Mapping[str, Any]:
         message = f"{name}: neither JSON nor TOML in UTF-8: name a configuration file"
         raise ConfigError(message) from error
     except (ConfigError, FormatError) as error:
-        message = f"{name}: {error}: fix it there"
-        raise ConfigError(message) from error
+        raise ConfigError(f"{name}: {error}: fix it there") from error
 
 
 def _placed(name: str, error: _Error) -> _Error:
@@ -258,10 +254,9 @@ def _known_window(model: str) -> int:
     check_spelling(model)
     window = window_of_model(model)
     if window is None:
-        message = (
+        raise UsageError(
             f"--model {model[:80]!r}: its window is not known: give --window{nearest_listed(model)}"
         )
-        raise UsageError(message)
     return window
 
 
@@ -276,16 +271,12 @@ def _in_tokens(options: ConfigOptions, fields: Mapping[str, Any]) -> bool:
 def _check_effect(options: ConfigOptions, in_tokens: bool, fields: Mapping[str, Any]) -> None:
     for name in ("target", "threshold"):
         if in_tokens and getattr(options, name) is not None:
-            message = f"--{name} has no effect on tokens: use --token-{name}"
-            raise ConfigError(message)
+            raise ConfigError(f"--{name} has no effect on tokens: use --token-{name}")
         if not in_tokens and getattr(options, f"token_{name}") is not None:
             unit = fields["counting_unit"] or "exchanges"
-            message = f"--token-{name} has no effect on {unit}: add --unit tokens"
-            raise ConfigError(message)
+            raise ConfigError(f"--token-{name} has no effect on {unit}: add --unit tokens")
     if options.token_threshold is not None and fields["target_token_budget"] is None:
-        message = "--token-threshold has no effect without a target: add --token-target"
-        raise ConfigError(message)
+        raise ConfigError("--token-threshold has no effect without a target: add --token-target")
     strategy = fields["strategy"].replace("_", " ").replace("-", " ")
     if options.layers is not None and strategy != "summarizing":
-        message = f"--layers and --single have no effect on {strategy}: leave them out"
-        raise ConfigError(message)
+        raise ConfigError(f"--layers and --single have no effect on {strategy}: leave them out")

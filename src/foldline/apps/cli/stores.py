@@ -128,8 +128,7 @@ def opened_store(
                 runner.run(store.close())
     except StoreKeyError as error:
         # Nothing has failed: another key, or a newer foldline, is needed.
-        message = f"{error} (option --key-file)"
-        raise UsageError(message) from error
+        raise UsageError(f"{error} (option --key-file)") from error
     except StoreVersionError as error:
         raise UsageError(str(error)) from error
     except StoreCorruptError as error:
@@ -181,11 +180,10 @@ def _ciphers(name: str) -> list[AesCipher]:
 def address_of(options: StoreOptions) -> str:
     """Return what names the store: a path, or an address, which may hold a password."""
     if not options.store:
-        message = (
+        raise UsageError(
             "no store is named: give --store PATH or a postgresql:// or redis:// address, or set "
             f"{_VARIABLE}"
         )
-        raise UsageError(message)
     return options.store
 
 
@@ -219,8 +217,7 @@ def file_of(options: StoreOptions, *, may_make: bool = False) -> Path | None:
     try:
         _check_file(path, may_make=may_make)
     except OSError as error:
-        message = f"cannot read {path}: {error.strerror}"
-        raise UsageError(message) from error
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
     return path
 
 
@@ -231,8 +228,7 @@ def _check_file(path: Path, *, may_make: bool) -> None:
         _check_place(path, may_make=may_make)
         return
     if not stat.S_ISREG(mode):
-        message = f"{path} is not a file: name the file of a store"
-        raise UsageError(message)
+        raise UsageError(f"{path} is not a file: name the file of a store")
     # A link is another name of the file, and the log lies beside the file itself.
     if log_of(path.resolve()).exists():
         check_log(path.resolve())
@@ -242,8 +238,7 @@ def _check_file(path: Path, *, may_make: bool) -> None:
     if not header and may_make:
         return
     if not header.startswith(_MAGIC):
-        message = f"{path} is not a SQLite database: check the path, or restore a backup"
-        raise UsageError(message)
+        raise UsageError(f"{path} is not a SQLite database: check the path, or restore a backup")
     if int.from_bytes(header[_MARK], "big") != APPLICATION_ID:
         message = f"{path} is a SQLite database of another program: name the file of a store"
         raise UsageError(message)
@@ -251,8 +246,7 @@ def _check_file(path: Path, *, may_make: bool) -> None:
 
 def _check_place(path: Path, *, may_make: bool) -> None:
     if not path.parent.is_dir():
-        message = f"no store at {path}: its folder does not exist; check the path"
-        raise UsageError(message)
+        raise UsageError(f"no store at {path}: its folder does not exist; check the path")
     if not may_make:
         check_log(path.resolve())
         message = f"no store at {path}: check the path (`foldline threads import` creates a store)"

@@ -100,8 +100,7 @@ async def _listed(
     keys = await list_keys(store, tenant=options.tenant)
     others = [] if keys else await store.tenants()
     if not keys and options.tenant != DEFAULT_TENANT:
-        message = f"no threads of tenant {options.tenant!r}: {tenants_note(others)}"
-        raise UsageError(message)
+        raise UsageError(f"no threads of tenant {options.tenant!r}: {tenants_note(others)}")
     notes = [tenants_note(others)] if others else []
     rows: list[dict[str, Any]] = []
     expired = 0
@@ -377,8 +376,7 @@ def search_threads(options: _SearchOptions) -> None:
         return
     if len(options.words) > 2 or options.after:  # noqa: PLR2004 - an id and a text
         what = "--after is for all threads" if options.after else "put quotes around TEXT"
-        message = f"one thread is searched with ID and TEXT: {what}"
-        raise UsageError(message)
+        raise UsageError(f"one thread is searched with ID and TEXT: {what}")
     id, text = as_id(options.words[0]) or "", options.words[1]
 
     async def _search(store: ThreadStore) -> list[Match]:

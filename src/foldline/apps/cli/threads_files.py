@@ -157,11 +157,10 @@ def _found(source: SourceOptions, id: str | None) -> tuple[list[ThreadSnapshot],
         return [replace(snapshot, id=as_id(id) or snapshot.id)], False
     sessions = sessions_in(data, source)
     if id is not None and len(sessions) > 1 and not id.endswith("-"):
-        message = (
+        raise UsageError(
             f"{source.file} holds {len(sessions)} sessions: choose one with --session, or give a "
             f"prefix for all their ids: --id {id}-"
         )
-        raise UsageError(message)
     note_sessions(sessions)
     named = as_id(id) if len(sessions) == 1 else None
     ids = _ids(sessions, id or "") if named is None else [named]
@@ -261,8 +260,7 @@ def _check_output(options: _ExportOptions) -> None:
         return
     check_targets({"--output": options.output}, reads=[options.store or STANDARD_INPUT])
     if Path(options.output).is_file() and not options.force:
-        message = f"{options.output} exists already: name another file, or add --force"
-        raise UsageError(message)
+        raise UsageError(f"{options.output} exists already: name another file, or add --force")
 
 
 async def _exported(store: ThreadStore, options: _ExportOptions) -> _Export:

@@ -191,16 +191,14 @@ def restore(options: _RestoreOptions) -> None:
     With --json: an object with "file", "bytes", "threads", "problems" and "is_checked".
     """
     if "://" not in options.source and not path_of(options.source).exists():
-        message = (
+        raise UsageError(
             f"no backup at {options.source}: check the path (`foldline backup` makes a backup)"
         )
-        raise UsageError(message)
     source = file_of(StoreOptions(store=options.source))
     if source is None:
         raise UsageError(_NO_FILE)
     if "://" in options.target:
-        message = "STORE must be a path, got an address: only SQLite stores can be restored"
-        raise UsageError(message)
+        raise UsageError("STORE must be a path, got an address: only SQLite stores can be restored")
     target = path_of(options.target).resolve()
     if target.exists() and not options.force:
         question = f"Overwrite {target}?"

@@ -61,8 +61,7 @@ def worker(options: _WorkerOptions) -> None:
         _show_status(options)
         return
     if options.action != "run":
-        message = f"{options.action!r} is neither run nor status"
-        raise UsageError(message)
+        raise UsageError(f"{options.action!r} is neither run nor status")
     # A pool says four times a second that a server is away, the worker once.
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     found = _found(options.app)
@@ -76,10 +75,9 @@ def worker(options: _WorkerOptions) -> None:
 
 def _check_queue(workers: Workers, options: _WorkerOptions) -> None:
     if options.queue not in {None, workers.queue}:
-        message = (
+        raise UsageError(
             f"--queue has no effect on {options.app}, whose queue is {workers.queue}: leave it out"
         )
-        raise UsageError(message)
 
 
 async def _run(workers: Workers, options: _WorkerOptions) -> None:
@@ -102,8 +100,7 @@ async def _stands(workers: Workers) -> tuple[QueueStatus, list[FailedJob]]:
 def _found(place: str | None) -> Workers | Agent:
     module, colon, name = (place or "").partition(":")
     if not colon:
-        message = "name what works with --app MODULE:NAME, such as --app app:workers"
-        raise UsageError(message)
+        raise UsageError("name what works with --app MODULE:NAME, such as --app app:workers")
     sys.path.insert(0, "")
     found = _imported(module, place)
     try:
@@ -112,8 +109,7 @@ def _found(place: str | None) -> Workers | Agent:
     except AttributeError as error:
         raise UsageError(_nothing(place)) from error
     if not isinstance(found, Workers | Agent):
-        message = f"{place} must be Workers or an Agent, got {type(found).__name__}"
-        raise UsageError(message)
+        raise UsageError(f"{place} must be Workers or an Agent, got {type(found).__name__}")
     return found
 
 

@@ -71,8 +71,7 @@ class Converter(Struct, frozen=True, kw_only=True):
     def messages(self, items: object) -> tuple[Message, ...]:
         """Read *items* of a request or a log, or an SDK's objects; FormatError names the place."""
         if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, Iterable):
-            text = "the messages are not a list"
-            raise FormatError(text)
+            raise FormatError("the messages are not a list")
         return tuple(self.read(plain_items(items))[0])
 
     def items(self, messages: Iterable[Message]) -> list[Object]:
@@ -216,8 +215,7 @@ class Converter(Struct, frozen=True, kw_only=True):
                 for message, piece in self._parsed(as_object(item, "the message")):
                     yield place, message, piece, message.role != "assistant"
             except FormatError as error:
-                text = f"message {place}: {error}"
-                raise FormatError(text) from error
+                raise FormatError(f"message {place}: {error}") from error
 
     def _parsed(self, item: Object) -> Iterator[tuple[Message, Object]]:
         for number, piece in enumerate(self.split(item)):
@@ -258,8 +256,7 @@ class Converter(Struct, frozen=True, kw_only=True):
                 texts.append(json_text(item))
             except FormatError as error:
                 where = "" if start is None else f"message {start + len(texts)}: "
-                text = f"{where}{error}"
-                raise FormatError(text) from error
+                raise FormatError(f"{where}{error}") from error
         text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
         return replace(message, native=Native(format=self.format, item=text))
 

@@ -96,8 +96,7 @@ def witnesses_in(items: Iterable[Mapping[str, Any]], before: Witnesses = _NONE) 
             found = _formats_of(item)
             if role == "user" and found is not _OTEL and "content" not in item:
                 # An object of another library, or a row with a name of its own for the text.
-                message = f"message {index}: it has no content"
-                raise FormatError(message)
+                raise FormatError(f"message {index}: it has no content")
         if found is not known:
             if not possible <= found:
                 possible = _narrowed(possible, found, index)
@@ -111,8 +110,7 @@ def _narrowed(possible: _Formats, found: _Formats, index: int) -> _Formats:
     if not possible & found:
         of_item = f"is {_named(found)}, not {_named(possible)} as those before it"
         seen = of_item if found else "has signs of more than one format"
-        message = f"message {index} {seen}: pass format="
-        raise FormatError(message)
+        raise FormatError(f"message {index} {seen}: pass format=")
     return possible & found
 
 

@@ -41,11 +41,9 @@ def plain_items(items: Iterable[Any]) -> list[Any]:
             made.append(plain(item))
             _check_message(made[-1], item)
         except FormatError as error:
-            text = f"messages[{place}]: {error}"
-            raise FormatError(text) from error
+            raise FormatError(f"messages[{place}]: {error}") from error
         except RecursionError as error:
-            text = f"messages[{place}] is nested too deeply"
-            raise FormatError(text) from error
+            raise FormatError(f"messages[{place}] is nested too deeply") from error
     return made
 
 
@@ -94,8 +92,7 @@ def dumped(value: Any) -> Any:
         raise FormatError(text)
     dump = getattr(value, "model_dump", None)
     if dump is None:
-        text = f"{type(value).__name__} is no JSON"
-        raise TypeError(text)
+        raise TypeError(f"{type(value).__name__} is no JSON")
     # To ask a model of pydantic for a name that it lacks takes longer than to dump it.
     hides = any(_HIDDEN in vars(one) for one in type(value).__mro__)
     hidden = getattr(value, _HIDDEN, None) if hides else None
@@ -120,5 +117,4 @@ def _check_message(made: Any, given: object) -> None:
     elif not made.keys() & {"role", "type"}:
         wanted = "pass a dictionary with its role and content"
     if wanted:
-        text = f"it is a {type(given).__name__}: {wanted}"
-        raise FormatError(text)
+        raise FormatError(f"it is a {type(given).__name__}: {wanted}")

@@ -78,8 +78,7 @@ def _message(fields: dict[str, Any]) -> Message:
         parts = _content(fields["content"])
     else:
         # An object of another library, or a row with a name of its own for the text.
-        message = "it has no content"
-        raise FormatError(message)
+        raise FormatError("it has no content")
     return Message(role=role, parts=parts, name=as_text_or_none(fields.get("name"), "name"))
 
 

@@ -79,16 +79,14 @@ _COMPACTIONS = frozenset({"compaction", "compaction_summary", "context_compactio
 def _message(fields: dict[str, Any]) -> Message:
     kind = as_text_or_none(fields.get("type"), "type")
     if kind is None and "role" not in fields:
-        message = "type and role are both missing"
-        raise FormatError(message)
+        raise FormatError("type and role are both missing")
     own_id = fields.get("id")
     message_id = own_id if isinstance(own_id, str) else None
     if kind is None or kind == "message":
         role = _ROLES[check_role(fields.get("role"), _ROLES)]
         return Message(role=role, parts=_content(fields.get("content")), id=message_id)
     if kind in _LANGCHAIN:
-        message = f"type {kind!r} is LangChain's: use foldline.integrations.langchain"
-        raise FormatError(message)
+        raise FormatError(f"type {kind!r} is LangChain's: use foldline.integrations.langchain")
     if _is_answer(fields, kind):
         return Message(role="tool", parts=(_answer(fields, kind),), id=message_id)
     role = "system" if kind in _SETTINGS else "assistant"

@@ -48,8 +48,7 @@ def json_text(value: Any) -> str:
     try:
         return encode_json(value).decode()
     except _ENDLESS as error:
-        message = f"not a JSON value ({type(error).__name__})"
-        raise FormatError(message) from error
+        raise FormatError(f"not a JSON value ({type(error).__name__})") from error
 
 
 def native_of(item: Object, format: NativeFormat) -> Native | None:
@@ -104,24 +103,21 @@ def is_list(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
 def as_object(value: Any, field: str) -> dict[str, Any]:
     """Return *value*, which has to be an object."""
     if not is_object(value):
-        message = f"{field} is not an object"
-        raise FormatError(message)
+        raise FormatError(f"{field} is not an object")
     return value
 
 
 def as_list(value: Any, field: str) -> list[Any] | tuple[Any, ...]:
     """Return *value*, which has to be a list."""
     if not is_list(value):
-        message = f"{field} is not a list"
-        raise FormatError(message)
+        raise FormatError(f"{field} is not a list")
     return value
 
 
 def as_text(value: Any, field: str) -> str:
     """Return *value*, which has to be a string."""
     if not isinstance(value, str):
-        message = f"{field} is not a string"
-        raise FormatError(message)
+        raise FormatError(f"{field} is not a string")
     return value
 
 
@@ -146,11 +142,9 @@ def check_role(role: Any, known: Iterable[str]) -> str:
     if isinstance(role, str) and role in known:
         return role
     if role is None:
-        message = "it has no role"
-        raise FormatError(message)
+        raise FormatError("it has no role")
     shown = repr(role[:_ROLE_SHOWN]) if isinstance(role, str) else "which is not a string"
-    message = f"role {shown} is not one of {', '.join(known)}"
-    raise FormatError(message)
+    raise FormatError(f"role {shown} is not one of {', '.join(known)}")
 
 
 def media_from_url(url: str, modality: str) -> BlobPart | UriPart:
@@ -206,8 +200,7 @@ def blocks_in(content: Any, field: str) -> Iterator[tuple[dict[str, Any], str]]:
     if content is None:
         return
     if not is_list(content):
-        message = f"{field} is neither a string nor a list"
-        raise FormatError(message)
+        raise FormatError(f"{field} is neither a string nor a list")
     for place, block in enumerate(content):
         name = f"{field}[{place}]"
         yield as_object(block, name), name
@@ -307,5 +300,4 @@ def at(place: str) -> Generator[None]:
     try:
         yield
     except FormatError as error:
-        message = f"{place}: {error}"
-        raise FormatError(message) from error
+        raise FormatError(f"{place}: {error}") from error

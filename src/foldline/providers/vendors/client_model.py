@@ -155,8 +155,7 @@ class FunctionModel:
         prompt = "\n\n".join(message.text for message in request.messages)
         said = await asked(partial(self._function, prompt), name=self.name)
         if not isinstance(said, str):
-            message = f"{self.name} must return a str, got {type(said).__name__}"
-            raise ModelError(message)
+            raise ModelError(f"{self.name} must return a str, got {type(said).__name__}")
         return ChatResponse(messages=(Message.assistant(said),))
 
 
@@ -166,20 +165,17 @@ def function_model(
     """Return the model behind *function*, or raise ConfigError if it is nothing to ask."""
     if not callable(function) or isinstance(function, type):
         kind = f"the class {function.__name__}" if isinstance(function, type) else type(function)
-        message = (
+        raise ConfigError(
             "client must be a client of OpenAI or Anthropic, or a function from a prompt to a text, "
             f"got {getattr(kind, '__name__', kind)}"
         )
-        raise ConfigError(message)
     if settings:
-        message = "settings have no effect with a function"
-        raise ConfigError(message)
+        raise ConfigError("settings have no effect with a function")
     name = model or str(getattr(function, "__name__", type(function).__name__))
     try:
         signature(function).bind("")
     except TypeError:
-        message = f"{name} must take the prompt as its one argument"
-        raise ConfigError(message) from None
+        raise ConfigError(f"{name} must take the prompt as its one argument") from None
     except ValueError:
         # What is written in C need not say what it takes.
         pass

@@ -131,8 +131,7 @@ class VendorCompaction:
 
     def _made(self, found: _Found | None) -> _Found:
         if not found:
-            message = f"{self.name} returned no compaction"
-            raise SummarizerError(message)
+            raise SummarizerError(f"{self.name} returned no compaction")
         return found
 
 

@@ -261,8 +261,7 @@ def cloud_errors(name: str) -> Generator[None]:
         told = {"message": fields.get("Message"), "code": fields.get("Code")}
         raise model_error(name, status=status or None, error=told) from None
     except _raised("BotoCoreError", by=("botocore.exceptions",)) as error:
-        message = f"{name} could not be asked: {type(error).__name__}"
-        raise ModelError(message) from None
+        raise ModelError(f"{name} could not be asked: {type(error).__name__}") from None
 
 
 def limit_waits(client: Any) -> None:

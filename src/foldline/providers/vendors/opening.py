@@ -182,10 +182,9 @@ def _asked_by(
 
 def _check_held(who: str, wire: type[WireModel] | None, *, holds_history: bool) -> None:
     if holds_history and wire is not OpenAIResponses:
-        message = (
+        raise ConfigError(
             f"holds_history=True: {who} holds no history: the Responses API, 'openai:model', does"
         )
-        raise ConfigError(message)
 
 
 def _bound(
@@ -309,8 +308,7 @@ def _provider(config: ProviderConfig) -> "Provider[Any]":
         if name is not None and value is not None:
             options[name] = value
         elif value is not None and (names is _KEYS or "openai_client" not in takes):
-            message = f"vendor {vendor!r} takes no {names[0]} from a ProviderConfig"
-            raise ConfigError(message)
+            raise ConfigError(f"vendor {vendor!r} takes no {names[0]} from a ProviderConfig")
     made = make(**options)
     if address is None or address in options.values():
         return made

@@ -101,8 +101,7 @@ class PydanticModel(VendorModel):
                     yield delta
             response = events.get()
         if response.state == "incomplete":
-            message = f"{self.name} broke off its answer"
-            raise ModelError(message)
+            raise ModelError(f"{self.name} broke off its answer")
         yield _read(response)
 
     async def _asked(self, request: ChatRequest) -> dict[str, Any]:
@@ -134,8 +133,7 @@ async def _errors(name: str) -> AsyncGenerator[None, None]:
             error=_reported(error, overflow=exceptions.ModelContextWindowExceededError),
         ) from None
     except (exceptions.AgentRunError, exceptions.UserError) as error:
-        message = f"{name} could not answer: {type(error).__name__}"
-        raise ModelError(message) from None
+        raise ModelError(f"{name} could not answer: {type(error).__name__}") from None
 
 
 def _reported(error: Any, *, overflow: type[Exception]) -> Object:

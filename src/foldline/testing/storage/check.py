@@ -23,8 +23,7 @@ def expect(actual: object, wanted: object, what: str) -> None:
     if actual != wanted:
         texts = [repr(value) for value in (actual, wanted)]
         short = [f"{one[:_SHOWN]}... ({len(one)})" if len(one) > _SHOWN else one for one in texts]
-        message = f"{what}: {short[0]} instead of {short[1]}"
-        raise AssertionError(message)
+        raise AssertionError(f"{what}: {short[0]} instead of {short[1]}")
 
 
 async def expect_error(
@@ -153,8 +152,7 @@ class Scribe:
         """Return the thread as the storage loads it; fail if it is gone."""
         stored = await self._lab.storage.load(self.key)
         if stored is None:
-            message = f"thread {self.key.id} is gone"
-            raise AssertionError(message)
+            raise AssertionError(f"thread {self.key.id} is gone")
         return stored
 
     async def verify(self) -> None:

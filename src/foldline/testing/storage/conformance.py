@@ -64,8 +64,7 @@ class StorageConformance:
         """
         if not callable(make_storage):
             kind = type(make_storage).__name__
-            message = f"make_storage must be callable, got {kind}: pass lambda: storage"
-            raise ConfigError(message)
+            raise ConfigError(f"make_storage must be callable, got {kind}: pass lambda: storage")
         self._make_storage = make_storage
         self._is_durable = is_durable
         self._timeout = timeout
@@ -126,8 +125,7 @@ class StorageConformance:
 
 def _check_storage(storage: object) -> None:
     if isinstance(storage, type):
-        message = f"make_storage must return a storage, got the class {storage.__name__}"
-        raise ConfigError(message)
+        raise ConfigError(f"make_storage must return a storage, got the class {storage.__name__}")
     methods = [name for name, method in vars(ThreadStorage).items() if isfunction(method)]
     public = [name for name in methods if not name.startswith("_")]
     missing = [name for name in public if not callable(getattr(storage, name, None))]

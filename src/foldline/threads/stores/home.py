@@ -13,10 +13,9 @@ _Link = TypeVar("_Link")
 def opened(link: _Link | None) -> _Link:
     """Return what an open store has; raise StoreError for None."""
     if link is None:
-        message = (
+        raise StoreError(
             "the store is not open: use it inside `async with`, or between `open()` and `close()`"
         )
-        raise StoreError(message)
     return link
 
 
@@ -44,7 +43,6 @@ class Home:
             message = "the store was opened in another process: open one of your own after the fork"
             raise StoreError(message)
         if self._loop is not None and asyncio.get_running_loop() is not self._loop:
-            message = (
+            raise StoreError(
                 "the store was opened in another event loop: open one of your own in this loop"
             )
-            raise StoreError(message)

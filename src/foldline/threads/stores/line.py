@@ -115,8 +115,7 @@ class Line(Generic[_Given]):
     async def put(self, given: _Given, *, key: Hashable | None = None, size: int = 0) -> object:
         """Return the result of a job, or raise its error; StoreBusyError if the line is full."""
         if self._waiting >= self._most_waiting:
-            message = f"{self._waiting:,} calls wait for the server: try again later"
-            raise StoreBusyError(message)
+            raise StoreBusyError(f"{self._waiting:,} calls wait for the server: try again later")
         self._count += 1
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         job = Job(given, key, future, self._count, size)

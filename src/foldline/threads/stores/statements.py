@@ -40,5 +40,4 @@ def _read(package: str, wanted: re.Pattern[str]) -> list[tuple[str, str]]:
         return [(e.name, e.read_text("utf-8")) for e in entries if wanted.fullmatch(e.name)]
     except OSError as error:
         name = errno.errorcode.get(error.errno or 0)
-        message = f"the SQL of {package} cannot be read ({name})"
-        raise StoreError(message) from error
+        raise StoreError(f"the SQL of {package} cannot be read ({name})") from error

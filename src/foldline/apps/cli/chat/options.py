@@ -101,8 +101,7 @@ def speaker_of(options: ChatOptions, flags: ConfigOptions) -> Speaker:
     given = {"--delay": options.delay, "--format": flags.format, "--session": flags.session}
     for name, value in given.items():
         if value is not None:
-            message = f"{name} has no effect without --model scripted:FILE: leave it out"
-            raise UsageError(message)
+            raise UsageError(f"{name} has no effect without --model scripted:FILE: leave it out")
     provider = provider_of(config, options.model, base_url=options.base_url)
     return Speaker(Agent.from_config(structs.replace(config, provider=provider)))
 
@@ -112,8 +111,7 @@ def agent_config(name: str | None) -> AgentConfig:
     if name is None:
         return AgentConfig()
     if name == STANDARD_INPUT:
-        message = "--config -: the standard input is for your messages; name a file"
-        raise UsageError(message)
+        raise UsageError("--config -: the standard input is for your messages; name a file")
     return config_in(name, agent_config_from_mapping)
 
 
@@ -137,34 +135,30 @@ def provider_of(
     if model is not None:
         vendor, _, name = model.partition(":")
         if not (vendor and name):
-            message = (
+            raise UsageError(
                 f"--model {model[:80]!r}: write vendor:model, for example openai:gpt-5-mini, or "
                 "scripted:FILE"
             )
-            raise UsageError(message)
         if provider is not None and provider.provider_key == vendor:
             # The key belongs to the address beside it: neither is used without the other.
             provider = structs.replace(provider, model_name=name)
         else:
             provider = ProviderConfig(provider_key=vendor, model_name=name)
     if provider is None:
-        message = (
+        raise UsageError(
             "no model is named: give --model vendor:model, or try --model scripted:demo, which "
             "needs no key"
         )
-        raise UsageError(message)
     return provider if base_url is None else structs.replace(provider, base_url=base_url)
 
 
 def _recording(options: ChatOptions, flags: ConfigOptions, config: AgentConfig) -> Recording:
     if options.base_url is not None:
-        message = "--base-url has no effect on a recording: leave it out"
-        raise UsageError(message)
+        raise UsageError("--base-url has no effect on a recording: leave it out")
     name = options.model or ""
     file = name.removeprefix(_SCRIPTED)
     if not file or file == STANDARD_INPUT:
-        message = f"--model {name}: name a file (scripted:session.json), or scripted:demo"
-        raise UsageError(message)
+        raise UsageError(f"--model {name}: name a file (scripted:session.json), or scripted:demo")
     if file == _DEMO:
         session = recorded_session()
     else:

@@ -82,11 +82,10 @@ class Recording(Speaker):
         state = thread.execution_state
         given = _answers_in(messages[state.turn_start :]) if state and state.is_open else 0
         if place >= count and not given:
-            message = (
+            raise ModelError(
                 f"the recording has ended: this thread holds {place:,} answers, and {self._name} "
                 f"has {count:,}; start a new one with --thread ID, or /rewind this one"
             )
-            raise ModelError(message)
         # A recording may end in a call: its result is the last that the turn comes to.
         return self._agent_at(place, most=given + max(0, count - place))
 

@@ -124,8 +124,7 @@ class Chat:
             return
         text = await self.speaker.request(self.thread)
         if not text:
-            message = "there is nothing to resume: type something"
-            raise UsageError(message)
+            raise UsageError("there is nothing to resume: type something")
         self.display.note(f"> {first_line(text)}")
         await self._turn(text)
 
@@ -199,8 +198,7 @@ async def _fold(chat: Chat, argument: str, console: Console) -> None:
     number, _, rest = argument.partition(" ")
     keep, focus = (int(number), rest.strip()) if _is_number(number) else (None, argument)
     if keep == 0:
-        message = "/fold must keep at least 1, for example /fold 10"
-        raise UsageError(message)
+        raise UsageError("/fold must keep at least 1, for example /fold 10")
     reduced = await chat.speaker.fold(chat.thread, focus=focus, keep=keep)
     event = reduced.event
     if event.status in {"performed", "failed"}:
@@ -241,8 +239,7 @@ async def _rewind(chat: Chat, argument: str, console: Console) -> None:
 
 async def _fork(chat: Chat, argument: str, console: Console) -> None:
     if not argument:
-        message = "name the new thread, for example /fork other"
-        raise UsageError(message)
+        raise UsageError("name the new thread, for example /fork other")
     left = chat.thread.id
     chat.thread = await chat.thread.fork(ThreadKey.named(argument))
     console.print(f"this is thread {chat.thread.id} now; {left} stays as it is")
@@ -254,8 +251,7 @@ async def _pin(chat: Chat, argument: str, console: Console) -> None:
         # What was said last is in the window, however long the thread is.
         index = (await chat.thread.window()).history.last_user()
     if index is None:
-        message = "there is no user message to pin"
-        raise UsageError(message)
+        raise UsageError("there is no user message to pin")
     await chat.thread.pin(index)
     console.print(f"message {index} is pinned")
 
@@ -273,8 +269,7 @@ def _is_number(text: str) -> bool:
 
 def _number(argument: str, example: str, *, noun: str = "a number of messages") -> int:
     if not _is_number(argument):
-        message = f"give {noun}, for example {example}"
-        raise UsageError(message)
+        raise UsageError(f"give {noun}, for example {example}")
     return int(argument)
 
 
@@ -365,8 +360,7 @@ def _message(options: ChatOptions) -> str | None:
     """Return the one message to say; None if a person is asked."""
     if options.message is None and sys.stdin.isatty():
         if options.json:
-            message = "--json is for one message: give --message TEXT, or pipe it"
-            raise UsageError(message)
+            raise UsageError("--json is for one message: give --message TEXT, or pipe it")
         return None
     given = options.message
     if given is None:
@@ -377,15 +371,13 @@ def _message(options: ChatOptions) -> str | None:
             raise UsageError(message) from None
     given = given.strip()
     if not given and not options.resume:
-        message = "there is nothing to say: give --message TEXT, or pipe it"
-        raise UsageError(message)
+        raise UsageError("there is nothing to say: give --message TEXT, or pipe it")
     return given
 
 
 def _say_once(talk: Chat, message: str, options: ChatOptions) -> int:
     if options.resume and not talk.thread.has_open_run and not message:
-        text = f"thread {talk.thread.id!r} has no interrupted run: give --message TEXT"
-        raise UsageError(text)
+        raise UsageError(f"thread {talk.thread.id!r} has no interrupted run: give --message TEXT")
     try:
         finished = True
         if options.resume and talk.thread.has_open_run:

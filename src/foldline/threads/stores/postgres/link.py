@@ -151,8 +151,7 @@ class PostgresLink:
         expect("schema", schema, str)
         if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
             rule = "1 to 63 characters of a-z 0-9 _, and begin with neither a digit nor pg_"
-            message = f"schema must be {rule}"
-            raise ConfigError(message)
+            raise ConfigError(f"schema must be {rule}")
         expect_whole("pool_size", pool_size, 1)
         expect_seconds("timeout", timeout, most=_LONGEST)
         expect_choice("durability", durability, get_args(Durability))
@@ -166,11 +165,10 @@ class PostgresLink:
             psycopg.conninfo.conninfo_to_dict(dsn)
         except (psycopg.ProgrammingError, UnicodeEncodeError):
             # It may hold a password, so it is not quoted.
-            message = (
+            raise ConfigError(
                 "dsn must be a connection string of libpq, or a postgresql:// URL without a +driver "
                 "and with odd characters of the password as %XX"
-            )
-            raise ConfigError(message) from None
+            ) from None
         self.sql = read_statements()
         self.schema: Final = schema
         self._timeout = timeout

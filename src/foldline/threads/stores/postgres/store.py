@@ -273,8 +273,7 @@ class PostgresStorage:
         if isinstance(answer, Broken):
             ((revision, _),), reason = await self._outcomes([key], answer)
             if revision:
-                message = f"{reason}: nothing was deleted"
-                raise StoreError(message)
+                raise StoreError(f"{reason}: nothing was deleted")
             return True
         ((actual, is_expected),) = answer
         if revision is not None and not is_expected:

@@ -41,11 +41,10 @@ async def check_policy(link: RedisLink) -> None:
     policy = await _fact(link, "maxmemory_policy")
     # Those that drop only what expires are harmless: no key of a store expires by itself.
     if policy.startswith("allkeys-"):
-        message = (
+        raise StoreError(
             f"Redis may drop threads when its memory is full (maxmemory-policy {policy}): "
             "set it to noeviction, or pass allow_eviction=True if threads may get lost"
         )
-        raise StoreError(message)
 
 
 async def redis_facts(url: str) -> AsyncIterator[Fact]:

@@ -133,8 +133,7 @@ def _client_maker(url: str, timeout: float) -> "Callable[[], Redis]":
         make()
     except (AttributeError, TypeError, ValueError, RedisError):
         # It may hold a password, so it is not quoted.
-        message = "url must be a redis://, rediss:// or unix:// address"
-        raise ConfigError(message) from None
+        raise ConfigError("url must be a redis://, rediss:// or unix:// address") from None
     return make
 
 

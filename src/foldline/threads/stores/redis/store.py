@@ -62,8 +62,7 @@ class RedisStorage:
     ) -> None:
         expect("prefix", prefix, str)
         if not _PREFIX.fullmatch(prefix):
-            message = "prefix must be 1 to 200 characters of A-Z a-z 0-9 . _ : -"
-            raise ConfigError(message)
+            raise ConfigError("prefix must be 1 to 200 characters of A-Z a-z 0-9 . _ : -")
         expect_seconds("timeout", timeout)
         expect_whole("max_waiting", max_waiting, 1)
         self.link = RedisLink(url, timeout=timeout, max_waiting=max_waiting)
@@ -81,11 +80,10 @@ class RedisStorage:
             undo.push_async_callback(self.link.close)
             status, found = await self._ask("check", "")
             if status == b"denied":
-                message = (
+                raise StoreError(
                     f"Redis does not let this user run {found.decode()}: give it the right to all "
                     "commands that read and write, or to none that writes"
                 )
-                raise StoreError(message)
             if found is not None and found not in {FORMAT, *OLD_FORMATS}:
                 raise _newer(found)
             if not self._allow_eviction:
@@ -210,8 +208,7 @@ class RedisStorage:
         if not isinstance(found, tuple):
             return found == 1
         if found[0]:
-            message = f"{found[2]}: nothing was deleted"
-            raise StoreError(message)
+            raise StoreError(f"{found[2]}: nothing was deleted")
         return True
 
     async def _write(
@@ -234,8 +231,7 @@ class RedisStorage:
                 raise ThreadConflictError(thread_id=key.id, expected=expected, actual=value)
             # Another program has given up a write, and ours was refused with it.
             self._fence = cast("bytes", value)
-        message = "the connections of other programs broke repeatedly: try again"
-        raise StoreBusyError(message)
+        raise StoreBusyError("the connections of other programs broke repeatedly: try again")
 
     async def _give_up(self, key: ThreadKey, fence: bytes, reason: str) -> _Outcome:
         """Make Redis refuse a write that was sent with *fence* and may still come; return the outcome."""
@@ -257,8 +253,7 @@ class RedisStorage:
         if answer[0] == b"version":
             raise _newer(answer[1])
         if answer[0] == b"damaged":
-            message = "keys of this thread are missing"
-            raise StoreCorruptError(message)
+            raise StoreCorruptError("keys of this thread are missing")
         return answer
 
 

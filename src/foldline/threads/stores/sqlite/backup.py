@@ -46,8 +46,7 @@ def back_up(
     try:
         folder = TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
-        message = f"cannot write {target}: {error.strerror}"
-        raise UsageError(message) from error
+        raise UsageError(f"cannot write {target}: {error.strerror}") from error
     try:
         with folder as name:
             draft = Path(name) / "copy"
@@ -62,8 +61,7 @@ def back_up(
         # Python's error may quote what is stored.
         raise store_error(error) from None
     except OSError as error:
-        message = f"cannot write {target}: {error.strerror}"
-        raise StoreError(message) from error
+        raise StoreError(f"cannot write {target}: {error.strerror}") from error
     return Backup(path=str(target), size=size, threads=threads, problems=problems)
 
 
@@ -81,8 +79,7 @@ def _copy(source: Path, draft: Path, on_step: Callable[[int, int], None] | None)
         reader.execute("BEGIN")
         (mark,) = reader.execute("PRAGMA application_id").fetchone()
         if mark != APPLICATION_ID:
-            message = f"{source.name} is not a store of foldline"
-            raise StoreError(message)
+            raise StoreError(f"{source.name} is not a store of foldline")
         reader.execute("SELECT count(*) FROM threads").fetchone()
         reader.backup(writer, pages=_PAGES, progress=_progress)
         # The log of the store is not the copy's, should that take the store's place one day.

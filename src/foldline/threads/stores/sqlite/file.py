@@ -123,10 +123,9 @@ class StoreFile:
             # Once: a program may change its folder, and a link is another name of one file.
             self.path = path.resolve()
         except (OSError, RuntimeError, ValueError) as error:
-            message = (
+            raise StoreError(
                 "the path of the store cannot be resolved: a link or the working folder is broken"
-            )
-            raise StoreError(message) from error
+            ) from error
         self._name = str(self.path)
         self._synchronous = _SYNCHRONOUS[durability]
         self._busy_timeout = busy_timeout
@@ -172,11 +171,10 @@ class StoreFile:
         # What is written to a file without a name is lost, and a new one under the name would start
         # a second store beside the first.
         if self._identity != identity and self._identity is not None:
-            message = (
+            raise StoreError(
                 "the file of the store was moved, deleted or replaced while it was open: close the "
                 "store, and open the right file"
             )
-            raise StoreError(message)
         return identity
 
     def _make(self) -> None:
@@ -282,6 +280,5 @@ def _mark(connection: sqlite3.Connection, name: str) -> None:
     if mark == APPLICATION_ID:
         return
     if tables or mark:
-        message = f"{name} is a SQLite database of another program: choose another path"
-        raise StoreError(message)
+        raise StoreError(f"{name} is a SQLite database of another program: choose another path")
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")

@@ -99,11 +99,10 @@ def check_log(path: Path) -> None:
     if not _size(log):
         return
     if not _size(path):
-        message = (
+        raise StoreCorruptError(
             f"{path.name} is missing or empty, but the log {log.name} of a store is beside it: put "
             f"the file back, or move {log.name} away to lose what it holds"
         )
-        raise StoreCorruptError(message)
     # The note is read first, since it is written last.
     note = noted(path)
     try:
@@ -117,12 +116,11 @@ def check_log(path: Path) -> None:
     # A file from before there were numbers gets one in the log, which is folded back before the note
     # is written.
     if note not in {0, own}:
-        message = (
+        raise StoreCorruptError(
             f"the log {log.name} belongs to another file than {path.name}: move it and "
             f"{path.name}-shm away (`foldline restore` does), or, if file and log were copied here "
             f"together, move {lock_of(path).name} away"
         )
-        raise StoreCorruptError(message)
 
 
 def _size(path: Path) -> int:

@@ -97,8 +97,7 @@ class WriteLog:
             if self._failure is not None:
                 raise self._failure
             if self._done < self._asked and clock() >= until:
-                message = "other programs kept reading an older state"
-                raise StoreBusyError(message)
+                raise StoreBusyError("other programs kept reading an older state")
             await asyncio.sleep(_PAUSE)
 
     def report(self, error: StoreError) -> None:

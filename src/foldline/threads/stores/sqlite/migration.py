@@ -56,8 +56,7 @@ def _flatten(connection: sqlite3.Connection, sql: Mapping[str, str], name: str) 
     for pk, current in connection.execute(sql["old_threads"]).fetchall():
         own = owned[pk] or [one for one in branches.values() if one.name == current]
         if not own:
-            message = f"{name} lacks the messages of a thread: restore a backup"
-            raise StoreCorruptError(message)
+            raise StoreCorruptError(f"{name} lacks the messages of a thread: restore a backup")
         numbers = {
             one.name: connection.execute(sql["add_epoch"], (pk, one.id)).lastrowid or 0
             for one in own

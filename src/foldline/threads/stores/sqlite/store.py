@@ -335,16 +335,12 @@ class SQLiteStore(ThreadStore):
 def _file_at(path: str | Path) -> Path:
     expect("path", path, str | Path)
     if str(path) == ":memory:":
-        message = "path=':memory:': use a MemoryStore to keep threads in memory"
-        raise ConfigError(message)
+        raise ConfigError("path=':memory:': use a MemoryStore to keep threads in memory")
     if _ADDRESS.match(str(path)):
-        message = "path must be the path of a file, such as 'chat.db', got an address"
-        raise ConfigError(message)
+        raise ConfigError("path must be the path of a file, such as 'chat.db', got an address")
     if not str(path):
-        message = "path is empty: name the file of the store"
-        raise ConfigError(message)
+        raise ConfigError("path is empty: name the file of the store")
     if os.path.isdir(path):  # noqa: PTH112 - a path that cannot be looked at raises when it is opened
         # Before a lock file is made beside it.
-        message = f"{str(path)!r} is a folder: name the file of the store in it"
-        raise StoreError(message)
+        raise StoreError(f"{str(path)!r} is a folder: name the file of the store in it")
     return Path(path)

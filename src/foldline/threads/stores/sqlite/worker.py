@@ -207,8 +207,7 @@ class Worker:
         waiting = _Waiting(job, loop=loop, future=future)
         with self._closing:
             if self._is_closed:
-                message = "the store is closed"
-                raise StoreError(message)
+                raise StoreError("the store is closed")
             self._jobs.put(waiting)
         try:
             return await waiting.future  # type: ignore[return-value]
