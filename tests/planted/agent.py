@@ -370,6 +370,8 @@ an object that is said again is where it was said last
 a step is written with all before it
 - messages, items = sources.last_turn(rest, found)
 + messages, items = 0, 0
+
+agent/writing.py: agent/test_known_views.py
 what comes after the first call is written for either vendor
 - writer=made.writer if messages < made.front else made.later,
 + writer=made.writer,
