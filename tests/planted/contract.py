@@ -222,7 +222,7 @@ what is to hold from now on needs nobody who said so
 
 reduction/speech.py: reduction/test_contract_faults.py
 who is asked for the user's id is told about
-- found = {*words(_LABELS.sub(" ", sentence))}
+- found = {*_words(sentence)}
 + found = {*words(sentence)}
 who tells what both did answers
 - return len(retold) >= least and spoken <= _MOST_OTHER * len(retold)

@@ -6,6 +6,7 @@ from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.reduction.contract import Review, reviewed
 from foldline.reduction.request import DEFAULT_PROMPT, SummaryRequest
+from foldline.reduction.speech import is_turn
 
 
 COUNTER = TokenEstimator()
@@ -207,9 +208,17 @@ def test_who_cheers_tells_of_nothing() -> None:
 
 
 def test_the_parts_of_a_summary_speak_to_nobody() -> None:
-    """Under two headings that summaries have, a question is open, and what "I" do is told."""
+    """Under two headings a question is open, and what "I" do is told."""
     notes = "## Goal\nHoney of both hives.\n\n## Status\nThe colonies are united with newspaper, and the extractor of the "
     notes += "club in Wexbury is there. I name the jars for July 18 later."
 
     assert judge(notes).defects == ()
-    assert judge(notes.replace("## Status", "## Weather")).defects == CONTINUES
+    assert judge(notes.replace("## Status\n", "")).defects == CONTINUES
+
+
+def test_who_names_a_side_with_an_article_before_it_tells() -> None:
+    """In French the article is one word with what it stands before."""
+    told = "L'utilisateur prépare le miel des deux ruches. Il me reste à trouver un extracteur avant juillet."
+
+    assert not is_turn(told)
+    assert is_turn(told.replace("L'utilisateur prépare", "On prépare"))

@@ -13,6 +13,8 @@ _LABELS = re.compile(
     r"\b(?:user|customer)(?:[ _-]?(?:ids?|names?|accounts?|data|service|support)\b|['’]s\b)",
     re.IGNORECASE,
 )
+# What is written before a side, as one word with it.
+_ARTICLE = re.compile(r"\b(?:dell|all|l|d)['’]", re.IGNORECASE)
 # With a capital inside of a sentence, German speaks to somebody.
 _ADDRESSES = re.compile(
     "你|您|あなた|당신|我可以|お手伝い|承知|かしこまり|了解しました|ますね|ましょう|好的|明白了|让我|我来|알겠습니다|드릴"
@@ -51,15 +53,12 @@ _IS_AHEAD = re.compile(
     r"|pendientes?|próxim\w*|por hacer|apert[oaie]|da fare|prossim\w*|pendentes?|openstaand\w*)\b[\w ]{0,30}:(?!.*\byou\b)",
     re.IGNORECASE | re.DOTALL,
 ).match
-# What the parts of a summary are called, alone in a line.
-_SECTIONS = re.compile(
-    r"^[#*\d.) ]{0,9}(?:(?:user|current|overall|primary|key|open|pending|previous|all|session|technical|optional|important|critical"
-    r"|task) ){0,2}(?:goals?|tasks?|(?:requests? and )?(?:requests?|intent)|status|state|decisions?|findings|discoveries|preferences"
-    r"|progress|facts|context|accomplished|done|questions?|(?:next )?steps?|concepts|messages|work|overview|errors and fixes"
-    r"|problem solving|files and code(?: sections)?|artifacts)[:* ]{0,4}$",
-    re.IGNORECASE | re.MULTILINE,
+# A line that is a heading, or a label alone.
+_HEADINGS = re.compile(
+    r"^(?:#{1,6} [^\n?]+|\*\*[^*\n?]{1,60}\*\*:?|(?:\d{1,2}[.)] )?[^\W\d_][^.!?:\n]{1,60}:)[ \t]*$",
+    re.MULTILINE,
 ).findall
-_LEAST_SECTIONS = 2
+_LEAST_HEADINGS = 2
 _YES = (
     r"(?:sure|of course|certainly|absolutely|understood|got it|great|perfect|will do|on it|sounds (?:good|great)|my pleasure|no worries|good (?:question|point|idea|catch)"
     r"|okay|ok|alright|all right|no problem|thanks|thank you|you['’]re (?:welcome|right)|i see|yes|sorry|klar|gerne"
@@ -215,7 +214,7 @@ def is_turn(text: str, instruction: str = "") -> bool:
         return True
     if _ASKS_FOR_PERSON(instruction) or any(map(_NAMES_HIMSELF, said)):
         return False
-    if len(_SECTIONS(text)) >= _LEAST_SECTIONS:
+    if len(_HEADINGS(text)) >= _LEAST_HEADINGS:
         return False
     likely = _likely(said)
     others = frozenset(word for one in likely for word in one.others)
@@ -279,18 +278,22 @@ def _speaks(said: Sequence[str], persons: frozenset[str]) -> bool:
 
 
 def _names_side(sentence: str) -> bool:
-    return not SIDES.isdisjoint(words(_LABELS.sub(" ", sentence)))
+    return not SIDES.isdisjoint(_words(sentence))
+
+
+def _words(sentence: str) -> list[str]:
+    return words(_ARTICLE.sub("", _LABELS.sub(" ", sentence)))
 
 
 def _is_of_side(sentence: str, *, is_alone: bool) -> bool:
     """Whether *sentence* begins with a side of the conversation, and what it said unless it *is alone*."""
-    first = words(_LABELS.sub(" ", sentence))[:_BEGINNING_OF_TELLING]
+    first = _words(sentence)[:_BEGINNING_OF_TELLING]
     at = next((at for at, word in enumerate(first[:_BEGINNING]) if word in SIDES), None)
     return at is not None and (is_alone or not _SAYING.isdisjoint(first[at:]))
 
 
 def _tells(sentence: str, persons: frozenset[str]) -> bool:
-    found = {*words(_LABELS.sub(" ", sentence))}
+    found = {*_words(sentence)}
     is_telling = bool(found & TELLING) and not (found & persons or _EXCLAIMED(sentence))
     return bool(found & SIDES) or is_telling
 
