@@ -207,6 +207,12 @@ def test_who_praises_first_and_speaks_to_somebody_last_answers() -> None:
     assert judge(told, asked()).defects == (CONTINUES,)
 
 
+def test_a_heading_that_is_written_as_a_name_stays() -> None:
+    """A prompt may give its sections names such as CURRENT_STATE; one with a digit is looked for."""
+    assert judge(f"## CURRENT_STATE\n{GOOD}", asked()).dropped == 0
+    assert judge(f"## TICKET_4417\n{GOOD}", asked()).dropped == 1
+
+
 def test_headings_of_other_tools_are_no_content() -> None:
     """Few words under many of them are judged by what they say."""
     told = "HAT094 replaces the flight to Warsaw. The gift was refused, and the wing seat stays."

@@ -94,6 +94,7 @@ RESTATED = [
     ("German", "Der Balkon bleibt frei von Kartons."),
     ("Japanese", "メールは必ずユーザーに確認してから送ること。"),
     ("Japanese", "古いファイルを削除してはいけない。"),
+    ("Japanese", "ユーザーが確認するまでメールは送らない。"),
 ]
 
 

@@ -97,7 +97,7 @@ _HARM = (
 NOW_ON = (
     r"from (?:(?:now|here|this point|today) on|this (?:point|moment))|going forward|henceforth|(?:in|for) (?:all |any |every )?(?:the )?"
     r"(?:later|future|subsequent|following) (?:sessions?|runs?|calls?|tasks?|turns?|replies|answers?|messages?)"
-    r"|ab jetzt|ab sofort|von nun an|désormais|dorénavant|à l['’]avenir|desde ahora|de ahora"
+    r"|ab jetzt|ab sofort|von nun an|dorénavant|à l['’]avenir|desde ahora|de ahora"
     r"|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu|från och med nu|od teraz|bundan sonra|отныне|впредь"
 )
 """A pattern of the words for: from now on."""

@@ -54,6 +54,7 @@ _IS_ERROR = re.compile(
     re.IGNORECASE,
 ).match
 _IS_JSON = re.compile(r"(?:```(?:json)?\s*)?(\{[^\n]*\})(?:\s*```)?").fullmatch
+_HAS_DIGIT = re.compile(r"\d").search
 _HAS_WORD = re.compile(r"[^\W_]").search
 
 
@@ -98,7 +99,9 @@ def reviewed(
     lines = _laid_out(text)
     found = [*statements(lines)]
     source = Source(request)
-    bad = _unfounded(lines, request) | source.lacking(found)
+    # A heading names what stands under it, and may be written as a name is.
+    named = (one for one in found if not is_label(one) or _HAS_DIGIT(one))
+    bad = _unfounded(lines, request) | source.lacking(named)
     bad |= undone(found, request.parsed)
     left = kept(lines, bad.__contains__)
     faults = tuple(_kind_faults(text, left.text, request.prompt)) or tuple(

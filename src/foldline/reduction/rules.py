@@ -29,7 +29,7 @@ _CONDITION = re.compile(
     rf"\b(?:{_WITHOUT}|{_UNTIL}|only (?:if|when|after|once|with)|if|once|erst wenn|nur (?:wenn|nach|mit)|wenn|sobald)\b"
 ).search
 _IS_WITHOUT = re.compile(rf"\b(?:{_WITHOUT}|(?:{_UNTIL}) (?:[^\s,]+ ){{0,3}}(?=ask\b))").findall
-_IS_UNTIL = re.compile(rf"\b(?:{_UNTIL})\b").findall
+_IS_UNTIL = re.compile(rf"\b(?:{_UNTIL})\b|まで").findall
 # What happened, and how somebody tells it; who allows or wants something tells of what is to be.
 _HAPPENED = re.compile(
     r"\b(?:was|were|been|has|have|had|did|wurden?|worden|war|waren|hat|haben)\b(?! (?:to|zu)\b)|\b(?:already|yet|bereits|schon)\b"
