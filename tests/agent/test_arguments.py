@@ -75,7 +75,8 @@ def wrapped(request: SummaryRequest) -> object:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"config": {"enabled": True}}, "config must be a HistoryReductionConfig, got dict: see"),
+        ({"config": {"enabled": True}}, "config must be .*, got dict: `config_from_mapping` makes"),
+        ({"config": "openai:gpt-5-mini"}, "got str: .* the name of a model goes to `model=`"),
         ({"summarizer": print}, "summarizer must be a Summarizer, got builtin_function_or_method"),
         ({"summarizer": [1]}, r"summarizer\[0\] must be a Summarizer, got int: it needs a name"),
         ({"summarizer": ScriptedSummarizer}, "must be an instance, got the class Scripted"),
@@ -111,7 +112,11 @@ def test_wrong_arguments_of_a_reducer_are_refused(arguments: dict[str, Any], sai
         ({"options": {}}, "options must be an AgentOptions, got dict"),
         (
             {"history_reduction": {}},
-            "history_reduction must be a HistoryReductionConfig or None, got dict: .* turns it off",
+            "history_reduction must be a HistoryReductionConfig or None, got dict: .* turns it off; .*",
+        ),
+        (
+            {"history_reduction": HistoryReducer()},
+            "history_reduction must be .*, got HistoryReducer: .* goes to `reducer=`",
         ),
         ({"instructions": None}, "instructions must be a str, got None"),
         ({"name": 7}, "name must be a str, got int"),

@@ -158,6 +158,10 @@ def test_a_ready_reducer_of_ours_is_used_with_its_own_configuration() -> None:
     ("options", "says"),
     [
         ({"reducer": object()}, "reducer must be .*, got object: it needs async reduce"),
+        (
+            {"reducer": HistoryReductionConfig()},
+            "HistoryReductionConfig goes to `history_reduction=`",
+        ),
         ({"reducer": Own}, "reducer must be an instance, got the class Own"),
         ({"reducer": Blocking()}, r"Blocking\.reduce must be async"),
         ({"reducer": Own(last_two), "summarizer": DigestSummarizer()}, "summarizer must be given"),

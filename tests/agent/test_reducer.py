@@ -221,6 +221,7 @@ def test_dictionaries_need_no_state_with_a_cache() -> None:
             [{"role": "user", "content": "b"}, "text"],
             "messages\\[1\\] must be a dictionary or an object of an SDK, got str",
         ),
+        ([{"role": "user"}, []], r"\[1\] must be .*, got list: extend the list by what it holds"),
         (["text"], "messages\\[0\\] must be a dictionary or an object of an SDK, got str"),
         (
             [{"role": "user", "parts": [{"type": "text", "text": "Hi."}]}],

@@ -1,6 +1,7 @@
 """`foldline advise`."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -28,6 +29,7 @@ def test_one_configuration_is_recommended(run: Run, short: Path) -> None:
 
     assert outcome.code == 0
     assert "1 session, 10 model calls, at the given prices" in outcome.out
+    assert re.search(r"configuration +bill +to the recommended", outcome.out)
     assert "10 answers without recorded usage estimated" in " ".join(outcome.out.split())
     for part in (
         "Recommended: default",

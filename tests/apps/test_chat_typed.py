@@ -263,10 +263,6 @@ def test_json_needs_a_message(type_lines: Run) -> None:
             ToolDecisionError(thread_id="one", call_ids=["a", "b"]),
             "the interrupted tool calls a, b need a decision: go on",
         ),
-        (
-            ModelError("m failed", status=404),
-            "m failed; check the model's name and the address (servers with Chat Completions are openai-chat:); go on",
-        ),
         (ModelError("m failed"), "m failed; go on"),
         (ModelError("m failed", status=429), "m failed; wait a while; go on"),
         (StoreError("the disk is full"), "the disk is full"),

@@ -63,7 +63,7 @@ the stored result of the turn. `ended`: return the result of the last run, which
 _Result = TypeVar("_Result")
 _LOG = logging.getLogger("foldline")
 _WAITING: Final = (
-    "thread %r: another worker has a turn: waiting for its end, or %d s without a sign"
+    "thread %r: another worker has a turn: waiting for its end, at most %d s if it was killed"
 )
 _USUAL: Final = (None, "wait", "leave")
 

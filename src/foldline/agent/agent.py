@@ -393,7 +393,9 @@ def _check_parts(
 ) -> None:
     expect("name", name, str)
     expect("instructions", instructions, str)
-    hint = "`HistoryReductionConfig(enabled=False)` turns it off"
+    hint = (
+        "`HistoryReductionConfig(enabled=False)` turns it off; a HistoryReducer goes to `reducer=`"
+    )
     expect("history_reduction", config, HistoryReductionConfig | None, hint=hint)
     expect("options", options, AgentOptions)
     expect("background_fold", background, BackgroundFold | None)
@@ -476,7 +478,7 @@ def _observed(given: Summarizer | Sequence[Summarizer], observer: Observer) -> l
 def _own(
     given: HistoryReducer | ChatReducer, model: ChatModel, observer: Observer | None
 ) -> tuple[HistoryReducer, ChatReducer | None]:
-    hint = "it needs async reduce()"
+    hint = "it needs async reduce(); a HistoryReductionConfig goes to `history_reduction=`"
     expect_async("reducer", given, HistoryReducer | ChatReducer, "reduce", hint=hint)
     if isinstance(given, HistoryReducer):
         made = given.for_model(model.name, window_of(model))

@@ -229,7 +229,8 @@ def _unknown(
 
 def check_reducer(config: object, model: object, counter: object, cache: object) -> None:
     """Check what a reducer is made of."""
-    expect("config", config, HistoryReductionConfig, hint="see config_from_mapping")
+    hint = "`config_from_mapping` makes one of a dictionary; the name of a model goes to `model=`"
+    expect("config", config, HistoryReductionConfig, hint=hint)
     expect("model", model, str | None)
     expect("counter", counter, TokenCounter | None, hint="it needs a method count(text)")
     expect("cache", cache, ReductionCache | None)

@@ -212,4 +212,6 @@ def _check_kinds(given: Sequence[Any], kind: type, what: str) -> None:
         return
     for index, one in enumerate(given):
         if not isinstance(one, kind):
-            raise FormatError(f"messages[{index}] must be {what}, got {type(one).__name__}")
+            hint = ": extend the list by what it holds" if isinstance(one, list) else ""
+            text = f"messages[{index}] must be {what}, got {type(one).__name__}{hint}"
+            raise FormatError(text)

@@ -89,7 +89,7 @@ def overview(sessions: Sequence[Sequence[ReplayReport]]) -> str:
     tokens = sum(session.tokens for session in played)
     calls = sum(reports[0].totals.calls for reports in sessions)
     what = counted(len(played), "session")
-    return f"{what}, {messages:,} messages, {tokens:,} tokens, {calls:,} model calls"
+    return f"{what}, {messages:,} messages, {tokens:,} tokens, {counted(calls, 'model call')}"
 
 
 def _totals(table: Iterable[Row], columns: Sequence[Column]) -> str:

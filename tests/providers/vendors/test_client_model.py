@@ -21,6 +21,7 @@ from foldline.history.messages import Message, Usage
 from foldline.providers.model import ChatRequest
 from foldline.providers.summarizer import FIRST_LINE, LAST_LINE, ModelSummarizer, metered
 from foldline.providers.vendors.client_model import ClientModel, summarizer_from, wire_of
+from foldline.providers.vendors.compaction import VendorCompaction
 from foldline.providers.vendors.wire_formats import AnthropicMessages, OpenAIChat, OpenAIResponses
 from foldline.reduction.request import DEFAULT_PROMPT, SummaryRequest
 from tests.agent.test_reducer import CONFIG, talk
@@ -243,6 +244,15 @@ def test_the_name_says_who_is_asked() -> None:
     assert (ours.name, ours.context_window) == ("anthropic:claude-haiku-4-5", 200_000)
     assert (theirs.name, theirs.context_window) == ("own-7b", None)
     assert (given.name, given.model_name, given.context_window) == ("cheap", "own-7b", 9_000)
+
+
+@pytest.mark.parametrize("made", [summarizer_from, VendorCompaction])
+def test_the_vendor_may_stand_before_the_name(made: Callable[..., Any]) -> None:
+    """OpenAI is asked for the name behind `openai:`; a server of one's own may have such names."""
+    ours = made(openai.OpenAI(api_key=KEY), "openai:gpt-5-nano")
+    theirs = made(openai.OpenAI(api_key=KEY, base_url="https://a.example"), "openai:own-7b")
+
+    assert (ours.model_name, theirs.model_name) == ("openai:gpt-5-nano", "openai:own-7b")
 
 
 def test_a_client_of_somebody_else_gets_no_fork() -> None:

@@ -106,7 +106,8 @@ def _print(console: Console, advice: Advice, config: HistoryReductionConfig, sou
         f"{source}, for a window of {advice.window:,} tokens"
         f"{assumed(one.session for one in advice.sessions)}"
     )
-    table = plain_table("configuration", "bill", "against it", numbers={"bill", "against it"})
+    change = "to the recommended"
+    table = plain_table("configuration", "bill", change, numbers={"bill", change})
     for name, bill in sorted(advice.sums.items(), key=lambda item: item[1]):
         against = f"{(bill / ours - 1) * 100:+.1f} %" if ours else ""
         style = "bold" if name == advice.recommended else ""

@@ -181,8 +181,8 @@ def address_of(options: StoreOptions) -> str:
     """Return what names the store: a path, or an address, which may hold a password."""
     if not options.store:
         raise UsageError(
-            "no store is named: give --store PATH or a postgresql:// or redis:// address, or set "
-            f"{_VARIABLE}"
+            "no store is named: give --store PATH (a chat without one is in chat.db) or a "
+            f"postgresql:// or redis:// address, or set {_VARIABLE}"
         )
     return options.store
 

@@ -117,7 +117,7 @@ def fold_thread(options: _FoldOptions) -> None:
         paid = "" if cost is None else f"; the fold cost {shown_dollars(cost)}"
         say(
             f"{options.id}: folded before: {counted(before, 'message')}; now: {now:,}, view: "
-            f"{size}{paid}"
+            f"{size}, before it {event.original_tokens:,}{paid}"
         )
     else:
         say(f"{options.id}: nothing was folded: {event.reason.value}")

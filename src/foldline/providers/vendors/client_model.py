@@ -48,7 +48,8 @@ def summarizer_from(
             `create` (`chat.completions`, `responses` or `messages`); a `Client` of `google.genai`,
             its `aio`, or a client of `bedrock-runtime`; or a function, async or not, from the whole
             prompt to the answer of a model. What needs no prompt implements `Summarizer`.
-        model: The model, by the name that the client's vendor has for it; a function needs none.
+        model: The model, by the name that the client's vendor has for it, at OpenAI's or Anthropic's
+            own address also behind `openai:` or `anthropic:`; a function needs none.
         name: The identity of the summarizer; by default the model's, or the function's. What one has
             summarized is used for all of its name, and every lambda is called `<lambda>`: name it.
         window: How many tokens the model reads at once, if the book of models does not know it.
@@ -73,11 +74,13 @@ def summarizer_from(
 
 
 def named_model(client: object, model: str | None) -> str:
-    """Return *model*, or raise ConfigError if *client* is given none."""
-    if not model:
+    """Return *model* as the vendor of *client* calls it; ConfigError if there is none."""
+    # As `openai:` is written everywhere else; a server of one's own may have such names.
+    name = (model or "").removeprefix(f"{vendor_at(client)}:")
+    if not name:
         message = f"model must name the model that {type(client).__name__} asks, got {model!r}"
         raise ConfigError(message)
-    return model
+    return name
 
 
 def vendor_at(client: Any) -> str:

@@ -32,7 +32,7 @@ from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.digest.text import clean
 from foldline.providers.model import ChatRequest, window_of
 from foldline.providers.summarizer import instruction, spend
-from foldline.providers.vendors.client_model import ClientModel
+from foldline.providers.vendors.client_model import ClientModel, named_model
 from foldline.providers.vendors.wire_formats import AnthropicMessages, OpenAIResponses
 from foldline.reduction.request import Summary, SummaryRequest
 
@@ -82,8 +82,8 @@ class VendorCompaction:
             raise ConfigError(message)
         self.is_code = wire is OpenAIResponses
         """Whether code writes the text, since only the vendor can read what it makes."""
-        self._model = model
-        self._asked = ClientModel(client, model, wire=wire, window=window)
+        self._model = named_model(client, model)
+        self._asked = ClientModel(client, self._model, wire=wire, window=window)
         self.model_name = self._asked.name
         """The name of the model that compacts."""
         self.name = f"{self._asked.name} compaction" if name is None else name

@@ -47,7 +47,6 @@ _NEWEST = 16
 _ADVICE = {
     401: "check the key in the environment",
     403: "check the key in the environment, and what it may use",
-    404: "check the model's name and the address (servers with Chat Completions are openai-chat:)",
     429: "wait a while",
 }
 
