@@ -324,3 +324,27 @@ def test_a_loop_of_its_own_is_warned(
     assert ("set num_ctx" in caplog.text and "window= to the same" in caplog.text) == is_cut
     assert kinds == ["fold", "fold" if is_cut else "skip"]
     assert "weather" not in caplog.text
+
+
+@pytest.mark.parametrize("name", ["prompt_tokens", "input_tokens"])
+def test_what_a_proxy_has_not_counted_from_a_cache_is_not_taken_for_cut(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """More from the cache than was read in all is not in that count; it is added, and nothing said."""
+    said = [{"role": one.role, "content": one.text} for one in talk(100)]
+    whole = {name: 9_000, f"{name}_details": {"cached_tokens": 8_000}}
+    apart = {name: 1_000, f"{name}_details": {"cached_tokens": 8_000}}
+    reducer = HistoryReducer(HistoryReductionConfig(context_window_size=16_384, trigger="count"))
+
+    assert reducer.plan(said, usage=whole) == reducer.plan(said, usage=apart)
+    assert not caplog.text
+
+
+def test_who_sent_less_than_the_view_is_told_what_the_warning_takes_for_granted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The last request of a conversation that was trimmed before foldline came is no cut prompt."""
+    said = [{"role": one.role, "content": one.text} for one in talk(100)]
+    HistoryReducer().plan(said, usage=4_000)
+
+    assert "if all of the view was sent to it" in caplog.text

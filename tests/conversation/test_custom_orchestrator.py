@@ -11,9 +11,12 @@ from foldline.agent.result import answered_by
 from foldline.conversation.conversation import Conversation
 from foldline.conversation.orchestration import OrchestrationResult
 from foldline.errors import ConfigError, ThreadConflictError
+from foldline.history.digest import chain_digest_with_nulls
 from foldline.history.messages import Message
+from foldline.history.parts import GenericPart
 from foldline.reduction.config import AgentRunConfig
 from foldline.testing.model import ScriptedModel
+from foldline.threads.stores.memory import MemoryStore
 from tests.conversation.orchestrators import (
     Act,
     Agents,
@@ -225,6 +228,32 @@ def test_a_reduction_of_other_messages_is_left_out(caplog: pytest.LogCaptureFixt
         thread = thread_of(conversation)
         assert (thread.last_reduction, last.reduction, thread.count) == (None, None, 8)
         assert "does not match the messages" in caplog.text
+
+
+def test_a_response_uses_the_reduction_of_rows_of_an_earlier_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its digests are not those of the history that is handed over, which has the same messages."""
+    agent = folding(target=4, threshold=2)
+    found = Message(role="assistant", parts=(GenericPart("web", '{"found":1,"page":null}'),))
+    asked = [one for text in said(6) for one in (Message.user(text), found)]
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        turn = await agents["agent"].respond(history)
+        return OrchestrationResult.of_turn(turn, "agent", strategy_name="Custom")
+
+    async def run() -> None:
+        store = MemoryStore()
+        with monkeypatch.context() as earlier:
+            earlier.setattr("foldline.threads.head.chain_digest", chain_digest_with_nulls)
+            thread = await store.thread("t")
+            await thread.add_messages(asked)
+            await agent.fold(thread)
+        thread = await store.thread("t")
+        await Conversation(agent, Recorded(act), thread).send("one")
+        assert len(await thread.reductions()) == 1
+
+    asyncio.run(run())
 
 
 def other_beginning(history: Sequence[Message]) -> list[Message]:

@@ -3,7 +3,7 @@
 import asyncio
 import copy
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -385,6 +385,13 @@ def test_what_is_said_of_a_reducer_is_said_once_where_the_guest_tells_the_window
 
     assert "are assumed" not in caplog.text
     assert len(caplog.messages) == len(set(caplog.messages))
+
+
+@pytest.mark.parametrize("window", ["8192", 8_192.0, -1, True])
+def test_a_window_that_is_no_count_is_named(window: Any) -> None:
+    """A profile that somebody wrote by hand may hold anything."""
+    with pytest.raises(ConfigError, match="window must be a whole number"):
+        GuestView(HistoryReducer(), NoteCodec()).reduce_sync(talk(1), window=window)
 
 
 def test_a_view_needs_a_reducer() -> None:

@@ -20,6 +20,9 @@ agent/request.py: agent/test_cut_prompt.py
 a count of less than half makes room
 - if self.reported * 2 < estimated and
 + if False and
+what a proxy has not counted from a cache is forgotten
+- return total + cached if cached > total else total
++ return total
 
 providers/cut_prompt.py: agent/test_cut_prompt.py
 a vendor that refuses what is too long is taken for one that cuts it

@@ -12,13 +12,15 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadExistsError,
 )
+from foldline.history.digest import chain_digest_with_nulls
 from foldline.history.messages import Message
-from foldline.history.parts import ToolCallPart
+from foldline.history.parts import GenericPart, ToolCallPart
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.store import MessageStore, ThreadStore
 from foldline.threads.tools import INTERRUPTED, ToolRun
+from foldline.threads.verify import verify_thread
 from tests.threads.canaries import NOW, reduction_of
 from tests.threads.clock import Clock
 
@@ -136,6 +138,27 @@ async def test_a_reduction_of_other_messages_is_refused(store: ThreadStore) -> N
         with pytest.raises(IntegrityError):
             await thread.save_reduction(foreign)
     assert thread.last_reduction is None
+
+
+async def test_a_list_of_rows_of_an_earlier_version_can_be_reduced(
+    store: ThreadStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read as a list has digests of now; its reduction is that of the rows all the same."""
+    found = Message(role="assistant", parts=(GenericPart("web", '{"found":1,"page":null}'),))
+    with monkeypatch.context() as earlier:
+        earlier.setattr("foldline.threads.head.chain_digest", chain_digest_with_nulls)
+        await (await store.thread("a")).add_messages([*TALK[:2], found, *TALK[3:]])
+    thread = await store.thread("a")
+    made = _reduction(await thread.get_messages(), 3)
+    await thread.save_reduction(made)
+    kept = thread.last_reduction
+    verified = await verify_thread(store.context, thread.key)
+
+    assert kept is not None
+    assert kept.message_hash != made.message_hash
+    assert (await thread.window()).reduction == kept
+    assert verified is not None
+    assert verified.faults == ()
 
 
 @pytest.mark.parametrize("way", ["rewind", "edit", "clear"])

@@ -32,7 +32,7 @@ from foldline.agent.reduced import FoldObserver, ReducedHistory, ReducerCall, sh
 from foldline.agent.request import RequestFacts, described
 from foldline.agent.unfinished import UnfinishedFolds
 from foldline.agent.wire import Items, read_items
-from foldline.checks import expect
+from foldline.checks import expect, expect_whole
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
@@ -153,6 +153,7 @@ class HistoryReducer:
 
     def for_window(self, window: int) -> "HistoryReducer":
         """Return this reducer for a model of that *window*; the one it was given counts first."""
+        expect_whole("window", window, 1)
         made = copy(self)
         made.window = self.window or window
         made.warning = assumption(self.config, self.model, made.window, self._costs)

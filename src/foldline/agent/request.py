@@ -13,6 +13,7 @@ from foldline.agent.wire import Items
 from foldline.checks import expect, expect_whole, several
 from foldline.errors import ConfigError
 from foldline.history.codec import encode_json
+from foldline.history.formats.wire import maybe_count
 from foldline.history.history import History
 from foldline.history.messages import Message, Usage
 from foldline.providers.model import ChatRequest
@@ -109,7 +110,9 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
             fresh=history.tokens(_asked(history, end), end),
         )
         if window is not None:
-            log().warning(CUT, model or "the server", self.reported, estimated, window, "window=")
+            # The caller may have sent less, such as before he came to foldline.
+            who = model or "the server, if all of the view was sent to it,"
+            log().warning(CUT, who, self.reported, estimated, window, "window=")
         return window is not None
 
     @property
@@ -211,7 +214,10 @@ def _reported(usage: object) -> int:
             counts = {one: _said(usage, one) or 0 for one in (name, *beside)}
             for one, tokens in counts.items():
                 expect_whole(f"usage.{one}", tokens, 0)
-            return sum(cast("Iterable[int]", counts.values()))
+            total = sum(cast("Iterable[int]", counts.values()))
+            # Some proxies do not count what came from a cache.
+            cached = maybe_count(_said(_said(usage, f"{name}_details"), "cached_tokens"))
+            return total + cached if cached > total else total
     wanted = "a whole number of at least 0, or a usage with input_tokens or prompt_tokens"
     raise ConfigError(f"usage must be {wanted}, got {type(usage).__name__}")
 

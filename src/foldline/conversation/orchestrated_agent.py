@@ -14,8 +14,10 @@ from foldline.agent.result import TurnResult
 from foldline.agent.turn_input import TurnInput
 from foldline.conversation.orchestration import AgentSelectedEvent, ConversationEvent
 from foldline.errors import ThreadConflictError
+from foldline.history.history import History
 from foldline.history.messages import Message, Usage
 from foldline.reduction.config import AgentRunConfig
+from foldline.reduction.earlier_digests import carried_over
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
 from foldline.threads.lease import NOBODY
@@ -135,9 +137,11 @@ class OrchestratedAgent:
 
     def _fitting(self, history: Sequence[Message]) -> HistoryReductionState | UnsetType:
         reduction = self._stage.thread.last_reduction
-        said = [message for message in history if message.role != "system"]
+        said = History(message for message in history if message.role != "system")
         if reduction is None or reduction.summarized_up_to_index > len(said):
             return UNSET
+        # That of rows which an earlier version wrote fits no list as it is.
+        reduction = carried_over(reduction, said)
         return reduction if reduction.validate_integrity(said) else UNSET
 
     async def _turn(

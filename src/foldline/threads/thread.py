@@ -147,12 +147,14 @@ class ConversationThread(ReadOnlyThread):
             if change.expected is not None and change.expected != head.revision:
                 raise self._conflict(head.revision, expected=change.expected)
             if change.reduction is not UNSET:
-                base = await self._checked_base(change.reduction)
-                change = structs.replace(change, fold_base=base)
+                base, reduction = await self._checked(change.reduction)
+                change = structs.replace(change, reduction=reduction, fold_base=base)
             await self._write(self._record, change, is_named=True)
 
-    async def _checked_base(self, reduction: HistoryReductionState) -> FoldBase:
-        """Return what *reduction* has before its cut, if it covers messages of this thread."""
+    async def _checked(
+        self, reduction: HistoryReductionState
+    ) -> tuple[FoldBase, HistoryReductionState]:
+        """Return what *reduction* has before its cut, and it, if it covers messages of this thread."""
         index, history = reduction.summarized_up_to_index, self._current_history()
         if reduction.goes_back_from(self._record.reduction):
             message = f"a reduction up to {index} goes back: `undo_reduction` revokes the newest"
@@ -165,8 +167,12 @@ class ConversationThread(ReadOnlyThread):
             known = hash_text(EMPTY_DIGEST if counts is None else counts.digest)
             base = FoldBase.of_row(counts, reduction)
         if index and not same_hash(known, reduction.message_hash):
-            raise IntegrityError(index=index)
-        return base
+            # Whoever read rows of an earlier version as a list has digests of now.
+            said = [one for one in await self.get_messages() if one.role != "system"]
+            if index > len(said) or not reduction.validate_integrity(said):
+                raise IntegrityError(index=index)
+            reduction = structs.replace(reduction, message_hash=known)
+        return base, reduction
 
     async def _write(self, base: ThreadRecord, change: Change, *, is_named: bool = False) -> None:
         if is_expired(self.context, self._record):
