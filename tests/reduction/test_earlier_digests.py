@@ -24,6 +24,7 @@ from foldline.history.formats.openai_responses import (
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import GenericPart, ToolCallPart
+from foldline.history.prefix import Prefix
 from foldline.reduction.earlier_digests import carried_over
 from foldline.reduction.spans import SummaryLayer
 from foldline.reduction.state import HistoryReductionState, hash_of
@@ -197,3 +198,11 @@ def test_a_reducer_goes_on_with_a_reduction_from_when_nulls_counted(has_older: b
     assert first.state is not None
     assert first.state.message_hash == hash_of(SEARCHED, 4)
     assert summarizer.requests == []
+
+
+def test_a_part_of_a_history_carries_nothing_over() -> None:
+    """Digests of an earlier version can be made only of all messages."""
+    rest = History(SAID[3:], prefix=Prefix(length=3, digest=History(SAID).digest(3)))
+    given = state_of(4)
+
+    assert carried_over(given, rest) is given
