@@ -212,6 +212,7 @@ def _check_kinds(given: Sequence[Any], kind: type, what: str) -> None:
         return
     for index, one in enumerate(given):
         if not isinstance(one, kind):
-            hint = ": extend the list by what it holds" if isinstance(one, list) else ""
-            text = f"messages[{index}] must be {what}, got {type(one).__name__}{hint}"
+            name = type(one).__name__
+            hint = ": extend the list by what it holds" if name == "list" else ""
+            text = f"messages[{index}] must be {what}, got {name}{hint}"
             raise FormatError(text)
