@@ -218,7 +218,7 @@ def test_the_parts_of_a_summary_speak_to_nobody() -> None:
 
 def test_who_names_a_side_with_an_article_before_it_tells() -> None:
     """In French the article is one word with what it stands before."""
-    told = "L'utilisateur prépare le miel des deux ruches. Il me reste à trouver un extracteur avant juillet."
+    told = "L'utilisateur prépare le miel des deux ruches. Je cherche un extracteur avant juillet."
 
     assert not is_turn(told)
     assert is_turn(told.replace("L'utilisateur prépare", "On prépare"))

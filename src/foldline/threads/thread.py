@@ -167,7 +167,7 @@ class ConversationThread(ReadOnlyThread):
             known = hash_text(EMPTY_DIGEST if counts is None else counts.digest)
             base = FoldBase.of_row(counts, reduction)
         if index and not same_hash(known, reduction.message_hash):
-            # Whoever read rows of an earlier version as a list has digests of now.
+            # A list of rows that an earlier version wrote has digests of now.
             said = [one for one in await self.get_messages() if one.role != "system"]
             if index > len(said) or not reduction.validate_integrity(said):
                 raise IntegrityError(index=index)
