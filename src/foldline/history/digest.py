@@ -16,8 +16,8 @@ absurdly deep, since vendors and frameworks write them differently. Of what the 
 leave, a key that is null is not there: an SDK writes one for each field that it knows, or none.
 
 A writer of rows needs the digest of the row before and nothing else, also in the middle of a run
-of assistant rows. Version 1, which older stores hold, had one step for each message. In the first
-digests of version 2 the nulls were.
+of assistant rows. Version 1, which older stores hold, had one step for each message. The first
+digests of version 2 had such keys in them.
 """
 
 import json

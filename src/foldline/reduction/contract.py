@@ -140,12 +140,10 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
         # What goes on in the next line is no order because it begins there.
         others = (one for one in unit.split("\n")[1:] if one[:1].isupper())
         lines = [" ".join(unit.split()), *others]
+        is_told = tells_of_text(folded(unit))
         if (
             said.is_foreign(unit)
-            or (
-                not (is_banned or tells_of_text(folded(unit)))
-                and said.rules.are_lifted_by(unquoted(unit))
-            )
+            or (not (is_banned or is_told) and said.rules.are_lifted_by(unquoted(unit)))
             or said.planted.is_in(unit)
             or said.corrected.is_left_by(unit, text)
             # What nobody speaks here is there for another reader.
@@ -164,7 +162,7 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
             bad.add(unit)
         elif not (is_banned or said.rules.are_labelled_in(unit)):
             # What a page or a file says is quoted.
-            own = map(unquoted, lines) if tells_of_text(folded(unit)) else lines
+            own = map(unquoted, lines) if is_told else lines
             found = (order for line in own for order in orders_in(line))
             if not all(map(said.has, found)):
                 unsaid.add(unit)

@@ -2,7 +2,7 @@
 Whether a statement permits what the user has ruled out.
 
 A rule is read clause by clause, for whether it is denied or permitted, and whether somebody has to be asked
-before. A statement in the words of a rule that permits it, or does without asking, turns the rule round,
+before. A statement in the words of a rule that permits it, or does it without asking, lifts the rule,
 unless somebody said it so. Who tells what happened restates no rule.
 """
 

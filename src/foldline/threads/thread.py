@@ -167,7 +167,7 @@ class ConversationThread(ReadOnlyThread):
             known = hash_text(EMPTY_DIGEST if counts is None else counts.digest)
             base = FoldBase.of_row(counts, reduction)
         if index and not same_hash(known, reduction.message_hash):
-            # A list of rows that an earlier version wrote has digests of now.
+            # A list made of rows that an earlier version wrote has digests of this one.
             said = [one for one in await self.get_messages() if one.role != "system"]
             if index > len(said) or not reduction.validate_integrity(said):
                 raise IntegrityError(index=index)
